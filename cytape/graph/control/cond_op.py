@@ -9,13 +9,13 @@ Side effects are passed on as in loops, see `while_op`.
 
 from __future__ import annotations
 
-import functools
 import itertools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from cytape.graph.control.body_checks import check_branches, is_ragged
 from cytape.graph.control.control_ops import CondOp, LoopOp, output_specs
+from cytape.graph.control.function_checks import open_shape
 from cytape.graph.control.residuals import extracted, read_of, residuals
 from cytape.graph.model.body_flow import Run
 from cytape.graph.tracing.body_tools import (
@@ -83,10 +83,7 @@ def common(first: Spec, second: Spec) -> Spec:
     >>> common(Spec.of((2, 3), float), Spec.of((2, 4), float)).shape
     (2, None)
     """
-    if first.shape is None or second.shape is None or len(first.shape) != len(second.shape):
-        return symbolic_spec(None, first.dtype)
-    shape = tuple(a if a == b else None for a, b in zip(first.shape, second.shape, strict=True))
-    return symbolic_spec(shape, first.dtype)
+    return symbolic_spec(open_shape(first.shape, second.shape), first.dtype)
 
 
 class _Part(DerivedBody):
@@ -172,7 +169,7 @@ def _vjp(op: Any, *gradients: Tensor | None) -> list[Tensor | None]:
             parts, reversed(parts), all_seeds, results, strict=True):
         needed.append(residuals(
             part.graph, part.inputs, seeds, part.first_of_derivative, own_results, part.inputs,
-            functools.partial(_can_be_kept, part, other)))
+            lambda x, part=part, other=other: _kind(part, other, x) is not None))
     kept = _kept(inputs[0], parts, needed)
     bodies, all_passed = [], []
     for part, own_needed, own_kept, own_results in zip(parts, needed, kept, results, strict=True):
@@ -214,10 +211,6 @@ def _kept(
         passed.append(given)
     history = call_branch(predicate, bodies, passed)[len(parts[0].outputs) :]
     return [[history[place] for place in of_part] for of_part in places]
-
-
-def _can_be_kept(part: _Part, other: _Part, x: Tensor) -> bool:
-    return _kind(part, other, x) is not None
 
 
 def _kind(part: _Part, other: _Part, x: Tensor) -> Any:

@@ -107,66 +107,40 @@ cdef tuple operands_of_branches(SymbolicGraph graph, int32_t node):
 
 
 cdef int merge(Rewriting rewriting, list chain) except -1:
-    """Build the last history in place of the first loop, with the condition of that."""
+    """Build the last history in place of the first node, with a loop's condition."""
     cdef SymbolicGraph source = rewriting.source
-    if "branches" in source.attrs[chain[0]]:
-        return merge_branches(rewriting, chain)
-    cdef int32_t loop = chain[0], history = chain[len(chain) - 1]
-    cdef int32_t n_outputs, n_kept, built, first, i
-    cdef Node* row = &source.nodes[loop]
+    cdef int32_t node = chain[0], history = chain[len(chain) - 1]
+    cdef int32_t n_outputs = source.nodes[history].n_outputs
+    cdef int32_t n_kept, n_ragged, built, first, i
+    cdef Node* row
     cdef int32_t* inputs = NULL
     cdef dict attrs = source.attrs[history]
-    attrs = {**source.attrs[loop], "body": attrs["body"], "ragged_kept": attrs["ragged_kept"],
-             "snapshots": attrs.get("snapshots")}
-    n_outputs = source.nodes[history].n_outputs
+    cdef bint is_loop = "body" in attrs
+    if is_loop:
+        attrs = {**source.attrs[node], "body": attrs["body"], "ragged_kept": attrs["ragged_kept"],
+                 "snapshots": attrs.get("snapshots")}
+    row = &source.nodes[node if is_loop else history]
     resize(<void**>&inputs, row.n_inputs + 1, sizeof(int32_t))
     try:
         for i in range(row.n_inputs):
             inputs[i] = rewriting.mapping[source.args[row.inputs + i]]
         built = rewriting.target.append(
-            <Op>source.ops[loop], attrs, inputs, row.n_inputs, n_outputs)
+            <Op>source.ops[node], attrs, inputs, row.n_inputs, n_outputs)
     finally:
         release(inputs)
-    located_as(rewriting.target, built, source, loop)
-    rewriting.target.nodes[built].context = row.context
+    located_as(rewriting.target, built, source, node)
+    rewriting.target.nodes[built].context = source.nodes[node].context
     first = rewriting.target.n_symbols
     for i in range(n_outputs):
         rewriting.target.append_symbol(spec_at(source, source.nodes[history].first_output + i))
-    n_outputs -= <int32_t>len(attrs["ragged_kept"])
-    for loop in chain:
-        # A loop's own stacks are the first ones of its history; all lengths follow.
-        row = &source.nodes[loop]
-        n_kept = row.n_outputs - <int32_t>len(source.attrs[loop]["ragged_kept"])
+    n_outputs -= <int32_t>len(attrs["ragged_kept"]) if is_loop else 0
+    for node in chain:
+        # A node's own results are the first ones of its history; lengths of all stacks follow.
+        row = &source.nodes[node]
+        n_ragged = <int32_t>len(source.attrs[node]["ragged_kept"]) if is_loop else 0
+        n_kept = row.n_outputs - n_ragged
         for i in range(row.n_outputs):
             rewriting.mapping[row.first_output + i] = (
                 first + i if i < n_kept else first + n_outputs + i - n_kept)
-        rewriting.note(loop, built)
-    return 0
-
-
-cdef int merge_branches(Rewriting rewriting, list chain) except -1:
-    """Build the last history in place of the first branch; its results begin with theirs."""
-    cdef SymbolicGraph source = rewriting.source
-    cdef int32_t branch = chain[0], history = chain[len(chain) - 1]
-    cdef int32_t built, first, i
-    cdef Node* row = &source.nodes[history]
-    cdef int32_t* inputs = NULL
-    resize(<void**>&inputs, row.n_inputs + 1, sizeof(int32_t))
-    try:
-        for i in range(row.n_inputs):
-            inputs[i] = rewriting.mapping[source.args[row.inputs + i]]
-        built = rewriting.target.append(
-            <Op>source.ops[history], source.attrs[history], inputs, row.n_inputs, row.n_outputs)
-    finally:
-        release(inputs)
-    located_as(rewriting.target, built, source, branch)
-    rewriting.target.nodes[built].context = source.nodes[branch].context
-    first = rewriting.target.n_symbols
-    for i in range(row.n_outputs):
-        rewriting.target.append_symbol(spec_at(source, row.first_output + i))
-    for branch in chain:
-        row = &source.nodes[branch]
-        for i in range(row.n_outputs):
-            rewriting.mapping[row.first_output + i] = first + i
-        rewriting.note(branch, built)
+        rewriting.note(node, built)
     return 0
