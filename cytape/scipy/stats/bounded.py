@@ -51,7 +51,6 @@ from cytape.ops.special.incomplete_functions import beta_density
 from cytape.scipy.stats.distribution import (
     HALF_LOG_2PI,
     Distribution,
-    either,
     log_rest,
     power_density,
 )
@@ -283,14 +282,6 @@ def _argus_logcdf(z, chi):
     return where(
         is_near, _argus_logpdf(near, chi) + log(0.5 * near) + 0.25 * (1 - chi * chi) * near * near,
         log_rest(_argus_logsf(where(is_near, 0.5, z), chi)))
-
-
-def _argus_sf(z, chi):
-    is_large = chi > 1e-50  # below, the ratio would be 0 over 0
-    half = 0.5 * where(is_large, chi, 1.0)**2
-    return either(
-        is_large, lambda: gammainc(1.5, half * (1 - z) * (1 + z)) / gammainc(1.5, half),
-        lambda: exp(_log_argus(z, chi) - _log_argus(0.0, chi)))
 
 
 def _argus_quantile(q, chi):
