@@ -11,10 +11,10 @@ import numpy as np
 from cytape.graph.control.checkpointed_while import Checkpoints
 from cytape.graph.control.cond_op import call_branch
 from cytape.graph.control.function_checks import (
+    as_count,
     as_predicate,
     as_tensor,
     call,
-    check_parallel_iterations,
     check_structures,
     lent,
     require_function,
@@ -307,7 +307,7 @@ def while_loop(
     """
     require_function("cond", cond)
     require_function("body", body)
-    check_parallel_iterations(parallel_iterations)
+    as_count("parallel_iterations", parallel_iterations)
     reports = progress_of(progress, maximum_iterations)
     if maximum_iterations is not None:
         maximum_iterations = _checked_maximum(maximum_iterations)
@@ -369,23 +369,13 @@ def _looped(
 def _checked_checkpoints(checkpoints: Any, memory_budget: Any) -> Checkpoints | None:
     if checkpoints is not None and memory_budget is not None:
         raise ValueError("give checkpoints or memory_budget, not both: each says what is kept")
-    for word, limit in (("checkpoints", checkpoints), ("memory_budget", memory_budget)):
-        if limit is None or word == "checkpoints" and limit == "auto":
-            continue
-        if word == "checkpoints" and isinstance(limit, str):
-            raise ValueError(f"checkpoints is an integer or 'auto', got {limit!r}")
-        is_integral = isinstance(limit, (float, np.floating)) and limit.is_integer()  # 1e6
-        if isinstance(limit, bool) or not (is_integral or isinstance(limit, (int, np.integer))):
-            raise TypeError(
-                f"{word} must be an integer{' or ' + repr('auto') if word == 'checkpoints' else ''}"
-                f", got {limit!r}")
-        if limit < 1:
-            raise ValueError(f"{word} must be at least 1, got {limit}")
-    if checkpoints is None and memory_budget is None:
-        return None
-    return Checkpoints(
-        None if checkpoints in (None, "auto") else int(checkpoints),
-        None if memory_budget is None else int(memory_budget))
+    if memory_budget is not None:
+        return Checkpoints(nbytes=as_count("memory_budget", memory_budget))
+    if isinstance(checkpoints, str) and checkpoints != "auto":
+        raise ValueError(f"checkpoints is an integer or 'auto', got {checkpoints!r}")
+    if checkpoints is None or checkpoints == "auto":
+        return None if checkpoints is None else Checkpoints()
+    return Checkpoints(as_count("checkpoints", checkpoints, " or 'auto'"))
 
 
 def _checked_maximum(maximum: Any) -> Any:

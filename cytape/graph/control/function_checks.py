@@ -20,10 +20,10 @@ from cytape.tensor.values.spec import Spec
 from cytape.tensor.variable import Variable
 
 __all__ = [
+    "as_count",
     "as_predicate",
     "as_tensor",
     "call",
-    "check_parallel_iterations",
     "check_structures",
     "lent",
     "next_values",
@@ -74,12 +74,14 @@ def _require_arguments(called: str, f: Any, count: int, cause: TypeError) -> Non
         raise TypeError(f"{called} must take {what}: {error}") from cause
 
 
-def check_parallel_iterations(number: Any) -> None:
-    """Raise for an invalid number of parallel iterations, which has no effect."""
-    if isinstance(number, bool) or not isinstance(number, (int, np.integer)):
-        raise TypeError(f"parallel_iterations must be an integer, got {number!r}")
+def as_count(argument: str, number: Any, otherwise: str = "") -> int:
+    """Return a number of at least 1 as an int; an integral float, as 1e6, is one."""
+    is_integral = isinstance(number, (float, np.floating)) and number.is_integer()
+    if isinstance(number, bool) or not (is_integral or isinstance(number, (int, np.integer))):
+        raise TypeError(f"{argument} must be an integer{otherwise}, got {number!r}")
     if number < 1:
-        raise ValueError(f"parallel_iterations must be at least 1, got {number}")
+        raise ValueError(f"{argument} must be at least 1, got {number}")
+    return int(number)
 
 
 def as_predicate(argument: str, pred: Any) -> Tensor:

@@ -10,8 +10,8 @@ import numpy as np
 
 from cytape.graph.control.control_flow import name_result, traced_body
 from cytape.graph.control.function_checks import (
+    as_count,
     as_tensor,
-    check_parallel_iterations,
     check_structures,
     lent,
     next_values,
@@ -222,7 +222,7 @@ class _Sequence:
         reverse: bool, name: str | None,
     ) -> None:
         require_function("fn", fn)
-        check_parallel_iterations(parallel_iterations)
+        as_count("parallel_iterations", parallel_iterations)
         self.elems = elems
         self._kind, self._fn, self._name = kind, fn, name
         self._back_prop, self._reverse = back_prop, reverse

@@ -5,9 +5,9 @@ import pytest
 
 import cytape
 from cytape.graph.control.function_checks import (
+    as_count,
     as_predicate,
     as_tensor,
-    check_parallel_iterations,
     check_structures,
     next_values,
     open_shape,
@@ -72,10 +72,11 @@ def test_functions_and_numbers_of_iterations():
     require_function("f", len)
     with pytest.raises(TypeError, match="f must be a function, got int"):
         require_function("f", 3)
-    check_parallel_iterations(np.int64(1))
-    for wrong, error in ((0, ValueError), (1.0, TypeError), (True, TypeError), (None, TypeError)):
-        with pytest.raises(error, match="parallel_iterations"):
-            check_parallel_iterations(wrong)
+    assert as_count("n", np.int64(1)) == 1
+    assert repr(as_count("n", 1e3)) == "1000"
+    for wrong, error in ((0, ValueError), (1.5, TypeError), (True, TypeError), (None, TypeError)):
+        with pytest.raises(error, match="n must be"):
+            as_count("n", wrong)
 
 
 def test_without_gradients():
