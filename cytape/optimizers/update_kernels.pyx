@@ -1,3 +1,4 @@
+cimport cytape.ops.kernels.compilers
 cimport cython
 cimport numpy as cnp
 from libc.stdint cimport int64_t
@@ -25,18 +26,6 @@ cdef object half = np.dtype(np.float16), single = np.dtype(np.float32)
 cdef extern from *:
     """
     #include <math.h>
-    #if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)
-    #define CYTAPE_FOR_CPU __attribute__((target_clones("avx2", "default")))
-    #else
-    #define CYTAPE_FOR_CPU
-    #endif
-    #if defined(__clang__)
-    #define CYTAPE_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
-    #elif defined(__GNUC__)
-    #define CYTAPE_INDEPENDENT _Pragma("GCC ivdep")
-    #else
-    #define CYTAPE_INDEPENDENT
-    #endif
     /* out may be the parameter itself. In `body`: p the parameter, g the gradient, m and v the
        elements of the slots. */
     #define CYTAPE_UPDATE(name, number, body) \\

@@ -1,3 +1,4 @@
+cimport cytape.ops.kernels.compilers
 cimport numpy as cnp
 from cpython.ref cimport PyObject
 from cytape.core.interrupts cimport NO_MEMORY
@@ -22,11 +23,6 @@ cdef extern from "<fenv.h>" nogil:
 cdef extern from *:
     """
     #include <math.h>
-    #if defined(__GNUC__) && !defined(__clang__)
-    #define CYTAPE_SAME_OR_APART _Pragma("GCC ivdep")
-    #else
-    #define CYTAPE_SAME_OR_APART
-    #endif
     #define CYTAPE_BINARY(name, type, operator) \\
         static void name(char **data, const npy_intp *n, const npy_intp *strides, void *extra) { \\
             const type *x = (const type *)data[0], *y = (const type *)data[1]; \\
@@ -34,14 +30,14 @@ cdef extern from *:
             npy_intp i, count = *n; \\
             if (strides[0] == 0) { \\
                 const type number = *x; \\
-                CYTAPE_SAME_OR_APART \\
+                CYTAPE_INDEPENDENT \\
                 for (i = 0; i < count; i++) { z[i] = number operator y[i]; } \\
             } else if (strides[1] == 0) { \\
                 const type number = *y; \\
-                CYTAPE_SAME_OR_APART \\
+                CYTAPE_INDEPENDENT \\
                 for (i = 0; i < count; i++) { z[i] = x[i] operator number; } \\
             } else { \\
-                CYTAPE_SAME_OR_APART \\
+                CYTAPE_INDEPENDENT \\
                 for (i = 0; i < count; i++) { z[i] = x[i] operator y[i]; } \\
             } \\
         }
@@ -50,7 +46,7 @@ cdef extern from *:
             const type *from = (const type *)data[0]; \\
             type *z = (type *)data[1]; \\
             npy_intp i, count = *n; \\
-            CYTAPE_SAME_OR_APART \\
+            CYTAPE_INDEPENDENT \\
             for (i = 0; i < count; i++) { \\
                 const type x = from[strides[0] == 0 ? 0 : i]; \\
                 z[i] = (type)(expression); \\

@@ -1,3 +1,4 @@
+cimport cytape.ops.kernels.compilers
 cimport numpy as cnp
 from cytape.core.interrupts cimport effort_so_far
 from cytape.ops.special_kernels.ties cimport in_c_order, lines_of
@@ -19,12 +20,6 @@ ctypedef void (*fold_t)(
 cdef extern from *:
     """
     #include <string.h>
-    #if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)
-    #define CYTAPE_FOR_CPU __attribute__((target_clones("avx2", "default"), \\
-                                          optimize("no-trapping-math")))
-    #else
-    #define CYTAPE_FOR_CPU
-    #endif
     #define CYTAPE_PART 512  /* elements that are compared before one of them is looked for */
 
     static inline npy_intp cytape_end(const npy_intp *at, npy_intp k, npy_intp count, npy_intp n) {
@@ -34,7 +29,7 @@ cdef extern from *:
     /* A slice is n rows of `inner` elements, and each column is reduced. */
     #define CYTAPE_SLICES(kind, type) \\
         /* Give each element the gradient, or its opposite to all but the first. */ \\
-        CYTAPE_FOR_CPU static void cytape_repeat_##kind( \\
+        CYTAPE_FOR_CPU CYTAPE_NO_BRANCHES static void cytape_repeat_##kind( \\
                 const type *g, const type *x, const type *y, type *out, npy_intp *equal, \\
                 npy_intp n, npy_intp inner, int negative) { \\
             npy_intp i, j; \\
@@ -69,7 +64,7 @@ cdef extern from *:
                 } \\
             } \\
         } \\
-        CYTAPE_FOR_CPU static void cytape_choose_##kind( \\
+        CYTAPE_FOR_CPU CYTAPE_NO_BRANCHES static void cytape_choose_##kind( \\
                 const type *g, const type *x, const type *y, type *out, npy_intp *equal, \\
                 npy_intp n, npy_intp inner, int negative) { \\
             npy_intp i, j; \\
@@ -151,7 +146,7 @@ cdef extern from *:
                                  lines, negative); \\
         } \\
         /* The transpose of cytape_choose. */ \\
-        CYTAPE_FOR_CPU static void cytape_fold_##kind( \\
+        CYTAPE_FOR_CPU CYTAPE_NO_BRANCHES static void cytape_fold_##kind( \\
                 const type *t, const type *x, const type *y, type *out, npy_intp *equal, \\
                 npy_intp n, npy_intp inner) { \\
             npy_intp i, j, start; \\

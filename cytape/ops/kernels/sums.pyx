@@ -1,3 +1,4 @@
+cimport cytape.ops.kernels.compilers
 from cytape.tensor.values.value cimport new_value
 from libc.string cimport memset
 from numpy cimport NPY_DOUBLE
@@ -9,11 +10,6 @@ import numpy as np
 
 cdef extern from *:
     """
-    #if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)
-    #define CYTAPE_FOR_CPU __attribute__((target_clones("avx2", "default")))
-    #else
-    #define CYTAPE_FOR_CPU
-    #endif
     /* 32 sums of no more than 16 terms each side by side, then pair by pair. */
     #define CYTAPE_SUM(type) \\
         CYTAPE_FOR_CPU static double cytape_sum_##type(const type *x, npy_intp n) { \\

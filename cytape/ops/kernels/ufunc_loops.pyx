@@ -1,3 +1,4 @@
+cimport cytape.ops.kernels.compilers
 cimport numpy as cnp
 from cpython.ref cimport PyObject
 from libc.string cimport memset
@@ -26,13 +27,6 @@ cdef extern from *:
     #include <fenv.h>
     #include <math.h>
     #include <string.h>
-    #if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)
-    #define CYTAPE_FOR_CPU __attribute__((target_clones("avx2", "default")))
-    #define CYTAPE_NO_BRANCHES __attribute__((optimize("no-trapping-math")))
-    #else
-    #define CYTAPE_FOR_CPU
-    #define CYTAPE_NO_BRANCHES
-    #endif
     #define CYTAPE_COPY(type) \\
         CYTAPE_FOR_CPU static void cytape_copy_##type( \\
                 char **data, const npy_intp *n, const npy_intp *strides, void *extra) { \\
@@ -124,7 +118,7 @@ cdef extern from *:
             type *y = (type *)data[1]; \\
             npy_intp i, count = *n; \\
             if (strides[0] == sizeof(type) && strides[1] == sizeof(type)) { \\
-                CYTAPE_IN_PLACE_OR_APART \\
+                CYTAPE_INDEPENDENT \\
                 for (i = 0; i < count; i++) { y[i] = CYTAPE_SIGN(x[i]); } \\
             } else { \\
                 for (i = 0; i < count; i++) { \\
@@ -134,11 +128,6 @@ cdef extern from *:
             } \\
             if (!before && CYTAPE_IS_INVALID()) { feclearexcept(FE_INVALID); } \\
         }
-    #if defined(__GNUC__) && !defined(__clang__)
-    #define CYTAPE_IN_PLACE_OR_APART _Pragma("GCC ivdep")
-    #else
-    #define CYTAPE_IN_PLACE_OR_APART
-    #endif
     CYTAPE_SIGNS(npy_float)
     CYTAPE_SIGNS(npy_double)
 
@@ -149,7 +138,7 @@ cdef extern from *:
     #define CYTAPE_HAS_WIDE_LOOPS __builtin_cpu_supports("avx512f")
     #define CYTAPE_WIDE __attribute__((target("avx512f,prefer-vector-width=512")))
     #define CYTAPE_QUOTIENTS(first, second) \\
-        CYTAPE_IN_PLACE_OR_APART \\
+        CYTAPE_INDEPENDENT \\
         for (i = 0; i < count; i++) { z[i] = first / second; }
     #define CYTAPE_DIVIDE(type) \\
         CYTAPE_WIDE static void cytape_divide_##type( \\

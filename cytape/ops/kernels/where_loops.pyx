@@ -1,3 +1,4 @@
+cimport cytape.ops.kernels.compilers
 cimport numpy as cnp
 from cytape.tensor.values.spec cimport boolean_spec
 from cytape.tensor.values.value cimport new_value
@@ -10,18 +11,8 @@ cnp.import_array()
 
 cdef extern from *:
     """
-    #if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)
-    #define CYTAPE_FOR_CPU __attribute__((target_clones("avx2", "default")))
-    #else
-    #define CYTAPE_FOR_CPU
-    #endif
-    #if defined(__GNUC__) && !defined(__clang__)
-    #define CYTAPE_SAME_OR_APART _Pragma("GCC ivdep")
-    #else
-    #define CYTAPE_SAME_OR_APART
-    #endif
     #define CYTAPE_CHOOSE(type, first, second) \\
-        CYTAPE_SAME_OR_APART \\
+        CYTAPE_INDEPENDENT \\
         for (i = 0; i < count; i++) { \\
             const type mask = (type)-(type)(c[i] != 0), a = (first), b = (second); \\
             z[i] = b ^ ((a ^ b) & mask); \\

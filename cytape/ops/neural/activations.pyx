@@ -1,3 +1,4 @@
+cimport cytape.ops.kernels.compilers
 cimport numpy as cnp
 from numpy cimport PyUFuncGenericFunction
 
@@ -12,11 +13,6 @@ cdef extern from *:
     """
     #include <math.h>
     #include <string.h>
-    #if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)
-    #define CYTAPE_FOR_CPU __attribute__((target_clones("avx2", "default")))
-    #else
-    #define CYTAPE_FOR_CPU
-    #endif
     #define CYTAPE_BLOCK 256
 
     typedef void (*cytape_loop)(char **, const npy_intp *, const npy_intp *, void *);

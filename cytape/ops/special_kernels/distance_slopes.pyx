@@ -1,3 +1,4 @@
+cimport cytape.ops.kernels.compilers
 cimport numpy as cnp
 from cytape.core.interrupts cimport effort_so_far
 from libc.math cimport INFINITY, NAN, pow
@@ -18,18 +19,12 @@ ctypedef double (*Slopes)(npy_intp n, double x, double w, double p, const double
 cdef extern from *:
     """
     #include <math.h>
-    #if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)
-    #define CYTAPE_FOR_CPU __attribute__((target_clones("avx2", "default"))) \\
-        __attribute__((optimize("no-trapping-math")))
-    #else
-    #define CYTAPE_FOR_CPU
-    #endif
     #define CYTAPE_BLOCK 256  /* columns of the table; a multiple of 8 */
     #define CYTAPE_SIGN(x) ((x) != (x) ? (x) : (x) > 0 ? 1.0 : (x) < 0 ? -1.0 : 0.0)
 
     /* Adds a coordinate's terms to sums of n pairs. */
     #define CYTAPE_TERMS(name, ...) \\
-        CYTAPE_FOR_CPU static void cytape_##name( \\
+        CYTAPE_FOR_CPU CYTAPE_NO_BRANCHES static void cytape_##name( \\
                 npy_intp n, double x, double w, double p, const double *restrict y, \\
                 double *restrict one, double *restrict other) { \\
             npy_intp j; \\
@@ -50,7 +45,7 @@ cdef extern from *:
     /* Subtracts from the gradients of n points in one coordinate, and returns the sum of those of
        the other point of each pair. n is a multiple of 8, and s the scale of a pair. */
     #define CYTAPE_SLOPES(name, ...) \\
-        CYTAPE_FOR_CPU static double cytape_##name( \\
+        CYTAPE_FOR_CPU CYTAPE_NO_BRANCHES static double cytape_##name( \\
                 npy_intp n, double x, double w, double p, const double *restrict y, \\
                 const double *restrict scale, const double *restrict extra, \\
                 double *restrict gradient) { \\

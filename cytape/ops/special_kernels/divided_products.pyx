@@ -1,3 +1,4 @@
+cimport cytape.ops.kernels.compilers
 cimport numpy as cnp
 from numpy cimport npy_intp
 
@@ -7,17 +8,11 @@ cdef extern from *:
     """
     #include <math.h>
     #include <string.h>
-    #if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)
-    #define CYTAPE_FOR_CPU __attribute__((target_clones("avx2", "default"), \\
-                                          optimize("no-trapping-math")))
-    #else
-    #define CYTAPE_FOR_CPU
-    #endif
     #define CYTAPE_CHAINS 16
     /* A line multiplied in chains, which a processor goes through at once. 0 if one is not normal
        on the way: what is multiplied by later factors may hide that. */
     #define CYTAPE_LINES(type, count_type, magnitude) \\
-        CYTAPE_FOR_CPU static int cytape_multiply_##type( \\
+        CYTAPE_FOR_CPU CYTAPE_NO_BRANCHES static int cytape_multiply_##type( \\
                 const type *x, npy_intp n, type *product, type least) { \\
             type chains[CYTAPE_CHAINS]; \\
             count_type normal[CYTAPE_CHAINS] = {0}; \\
@@ -44,7 +39,7 @@ cdef extern from *:
             *product = chains[0]; \\
             return all_normal; \\
         } \\
-        CYTAPE_FOR_CPU static int cytape_divide_##type( \\
+        CYTAPE_FOR_CPU CYTAPE_NO_BRANCHES static int cytape_divide_##type( \\
                 const type whole, const type *x, npy_intp n, type *result, type least) { \\
             count_type normal = 0; \\
             npy_intp i; \\
@@ -56,7 +51,7 @@ cdef extern from *:
             return normal == (count_type)n; \\
         } \\
         /* The same of columns, side by side; and the sum of tangents times the quotients. */ \\
-        CYTAPE_FOR_CPU static int cytape_multiply_columns_##type( \\
+        CYTAPE_FOR_CPU CYTAPE_NO_BRANCHES static int cytape_multiply_columns_##type( \\
                 const type *x, npy_intp n, npy_intp inner, type *product, type least) { \\
             npy_intp i, j; \\
             count_type abnormal = 0; \\
@@ -69,7 +64,7 @@ cdef extern from *:
             } \\
             return !abnormal; \\
         } \\
-        CYTAPE_FOR_CPU static int cytape_divide_columns_##type( \\
+        CYTAPE_FOR_CPU CYTAPE_NO_BRANCHES static int cytape_divide_columns_##type( \\
                 const type *whole, const type *x, npy_intp n, npy_intp inner, type *result, \\
                 type least) { \\
             npy_intp i, j; \\
@@ -83,7 +78,7 @@ cdef extern from *:
             } \\
             return !abnormal; \\
         } \\
-        CYTAPE_FOR_CPU static int cytape_move_columns_##type( \\
+        CYTAPE_FOR_CPU CYTAPE_NO_BRANCHES static int cytape_move_columns_##type( \\
                 const type *whole, const type *x, const type *t, npy_intp n, npy_intp inner, \\
                 type *result, type least) { \\
             npy_intp i, j; \\
@@ -98,7 +93,7 @@ cdef extern from *:
             } \\
             return !abnormal; \\
         } \\
-        CYTAPE_FOR_CPU static int cytape_move_##type( \\
+        CYTAPE_FOR_CPU CYTAPE_NO_BRANCHES static int cytape_move_##type( \\
                 const type whole, const type *x, const type *t, npy_intp n, type *result, \\
                 type least) { \\
             const npy_intp rows = n / CYTAPE_CHAINS; \\

@@ -1,3 +1,4 @@
+cimport cytape.ops.kernels.compilers
 cimport numpy as cnp
 from numpy cimport PyUFuncGenericFunction
 
@@ -19,18 +20,6 @@ cdef extern from *:
     #define CYTAPE_IS_INVALID() cytape_is_invalid()
     #else
     #define CYTAPE_IS_INVALID() fetestexcept(FE_INVALID)
-    #endif
-    #if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)
-    #define CYTAPE_FOR_CPU __attribute__((target_clones("avx2", "default")))
-    #else
-    #define CYTAPE_FOR_CPU
-    #endif
-    #if defined(__GNUC__) && !defined(__clang__)
-    #define CYTAPE_SAME_OR_APART _Pragma("GCC ivdep")
-    #define CYTAPE_NO_BRANCHES __attribute__((optimize("no-trapping-math")))
-    #else
-    #define CYTAPE_SAME_OR_APART
-    #define CYTAPE_NO_BRANCHES
     #endif
 
     typedef struct { float re, im; } cytape_cfloat;
@@ -80,7 +69,7 @@ cdef extern from *:
     }
 
     #define CYTAPE_NEAR(type, first, second, act, position, in) \\
-        CYTAPE_SAME_OR_APART \\
+        CYTAPE_INDEPENDENT \\
         for (i = 0; i < count; i++) { \\
             const type whole = first, a = x[i], b = second; \\
             type *const out = z + i; \\

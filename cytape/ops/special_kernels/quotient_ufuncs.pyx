@@ -1,3 +1,4 @@
+cimport cytape.ops.kernels.compilers
 cimport numpy as cnp
 from numpy cimport PyUFuncGenericFunction
 
@@ -8,17 +9,6 @@ cdef extern from *:
     """
     #include <fenv.h>
     #include <math.h>
-    #if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)
-    #define CYTAPE_FOR_CPU __attribute__((target_clones("avx2", "default"), \\
-                                          optimize("no-trapping-math")))
-    #else
-    #define CYTAPE_FOR_CPU
-    #endif
-    #if defined(__GNUC__) && !defined(__clang__)
-    #define CYTAPE_SAME_OR_APART _Pragma("GCC ivdep")
-    #else
-    #define CYTAPE_SAME_OR_APART
-    #endif
     #define CYTAPE_AT_ONCE 256  /* elements that are looked at before a formula is chosen */
 
     #define CYTAPE_FLAGS (FE_DIVBYZERO | FE_INVALID | FE_OVERFLOW | FE_UNDERFLOW)
@@ -71,7 +61,7 @@ cdef extern from *:
             x = copied; \\
         }
     #define CYTAPE_LOOP(name, type, kind) \\
-        CYTAPE_FOR_CPU static void cytape_##name##_##type##_loop( \\
+        CYTAPE_FOR_CPU CYTAPE_NO_BRANCHES static void cytape_##name##_##type##_loop( \\
                 char **data, const npy_intp *count, const npy_intp *strides, void *extra) { \\
             type x_copied[CYTAPE_AT_ONCE], y_copied[CYTAPE_AT_ONCE], z_copied[CYTAPE_AT_ONCE]; \\
             type results[CYTAPE_AT_ONCE]; \\
@@ -92,7 +82,7 @@ cdef extern from *:
                     in_range += kind##_IN_RANGE(type); \\
                 } \\
                 if (in_range == n) { \\
-                    CYTAPE_SAME_OR_APART \\
+                    CYTAPE_INDEPENDENT \\
                     for (i = 0; i < n; i++) { \\
                         const type a = x[i], b = y[i], c = z[i]; \\
                         out[i] = kind##_QUICK(type); \\

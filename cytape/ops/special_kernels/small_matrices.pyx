@@ -1,3 +1,4 @@
+cimport cytape.ops.kernels.compilers
 cimport numpy as cnp
 from cytape.core.interrupts cimport effort_so_far
 from libc.math cimport fabs
@@ -17,22 +18,12 @@ cdef extern from *:
     #if defined(__clang__)
     #define CYTAPE_ROUND _Pragma("STDC FP_CONTRACT OFF")
     #define CYTAPE_ROUNDED
-    #define CYTAPE_FOR_CPU
-    #define CYTAPE_APART
     #elif defined(__GNUC__)
     #define CYTAPE_ROUND
-    #define CYTAPE_APART _Pragma("GCC ivdep")
     #define CYTAPE_ROUNDED __attribute__((optimize("fp-contract=off")))
-    #if defined(__x86_64__) && defined(__GLIBC__)
-    #define CYTAPE_FOR_CPU __attribute__((target_clones("avx2", "default")))
-    #else
-    #define CYTAPE_FOR_CPU
-    #endif
     #else
     #define CYTAPE_ROUND
     #define CYTAPE_ROUNDED
-    #define CYTAPE_FOR_CPU
-    #define CYTAPE_APART
     #endif
 
     #define CYTAPE_CROSS(type) \\
@@ -73,7 +64,7 @@ cdef extern from *:
             double *const row = g + k * n, inner = 0;
             for (i = k + 1; i < n; i++) {
                 const double factor = lower[i * n + k], *const other = g + i * n;
-                CYTAPE_APART
+                CYTAPE_INDEPENDENT
                 for (j = k + 1; j < n; j++) { row[j] -= factor * other[j]; }
             }
             for (j = k + 1; j < n; j++) {
@@ -95,14 +86,14 @@ cdef extern from *:
             double *const row = g + i * n;
             for (j = i + 1; j < n; j++) {
                 const double factor = packed[j * n + i], *const other = g + j * n;
-                CYTAPE_APART
+                CYTAPE_INDEPENDENT
                 for (k = i; k < n; k++) { row[k] -= factor * other[k]; }
             }
             for (j = n - 1; j >= 0; j--) {
                 const double *const column = transpose + j * n;
                 const double factor = j < i ? row[j] / column[j] : row[j];
                 row[j] = factor;
-                CYTAPE_APART
+                CYTAPE_INDEPENDENT
                 for (k = 0; k < (j < i ? j : i); k++) { row[k] -= factor * column[k]; }
             }
         }
@@ -146,7 +137,7 @@ cdef extern from *:
                 const double factor = other[k];
                 if (i != k) {
                     other[k] = 0;
-                    CYTAPE_APART
+                    CYTAPE_INDEPENDENT
                     for (j = 0; j < width; j++) { other[j] -= factor * row[j]; }
                 }
             }

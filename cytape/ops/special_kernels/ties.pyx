@@ -1,3 +1,4 @@
+cimport cytape.ops.kernels.compilers
 cimport numpy as cnp
 from cytape.core.interrupts cimport effort_so_far
 from libc.stdint cimport int64_t
@@ -18,16 +19,6 @@ ctypedef void (*share_double_t)(
 cdef extern from *:
     """
     #include <math.h>
-    #if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)
-    #define CYTAPE_FOR_CPU __attribute__((target_clones("avx2", "default")))
-    #else
-    #define CYTAPE_FOR_CPU
-    #endif
-    #if defined(__GNUC__) && !defined(__clang__)
-    #define CYTAPE_NO_BRANCHES __attribute__((optimize("no-trapping-math")))
-    #else
-    #define CYTAPE_NO_BRANCHES
-    #endif
     #define CYTAPE_PART 512  /* elements, of which it is known whether one is the extremum */
 
     /* Of a vector: what lies between the parts with the first and the last of the extrema is
