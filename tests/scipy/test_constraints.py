@@ -96,13 +96,13 @@ def test_methods_get_exact_jacobians(method):
 
 
 def test_jacobians_are_computed_by_rows_if_these_are_few(monkeypatch):
-    implicit, calls = pytest.importorskip("cytape.scipy.optimize.implicit"), []
+    jacobians, calls = pytest.importorskip("cytape.scipy.optimize.exact_jacobians"), []
     monkeypatch.setattr(
-        implicit, "jvp", lambda *args, **options: calls.append(1) or cytape.jvp(*args, **options))
+        jacobians, "jvp", lambda *args, **options: calls.append(1) or cytape.jvp(*args, **options))
     x = np.linspace(0, 1, 300)
     for n_rows, n_calls in (1, 0), (4, 0), (250, 3):
         weights, calls[:] = np.sin(np.arange(300.0 * n_rows)).reshape(n_rows, 300), []
-        found = implicit.jacobian_of(lambda x: cnp.tanh(weights @ x), x)  # noqa: B023
+        found = jacobians.jacobian_of(lambda x: cnp.tanh(weights @ x), x)  # noqa: B023
         np.testing.assert_allclose(
             found, weights / np.cosh(weights @ x)[:, None] ** 2, 1e-12, 1e-14)
         assert len(calls) == n_calls

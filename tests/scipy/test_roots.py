@@ -19,7 +19,7 @@ scipys = pytest.importorskip("scipy.optimize")
 ours = pytest.importorskip("cytape.scipy.optimize")
 integrate = pytest.importorskip("cytape.scipy.integrate")
 implicit = pytest.importorskip("cytape.scipy.optimize.implicit")
-implicit = pytest.importorskip("cytape.scipy.optimize.implicit")
+systems = pytest.importorskip("cytape.scipy.optimize.implicit_systems")
 
 
 def sum_and_product(x, a):
@@ -143,9 +143,9 @@ def test_structures_of_unknowns():
 
 def test_one_factorisation_for_all_derivatives(monkeypatch):
     counts = []
-    factorise = implicit.lapack.dgetrf
+    factorise = systems.lapack.dgetrf
     monkeypatch.setattr(
-        implicit.lapack, "dgetrf", lambda *args, **options: (
+        systems.lapack, "dgetrf", lambda *args, **options: (
             counts.append(1), factorise(*args, **options))[1])
     a, start = cytape.constant(0.5), np.linspace(0, 1, 50)
 

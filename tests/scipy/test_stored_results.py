@@ -14,7 +14,7 @@ from cytape.scipy.optimize import (
     root,
     root_scalar,
 )
-from cytape.scipy.optimize.implicit import jacobian_of
+from cytape.scipy.optimize.exact_jacobians import jacobian_of
 from cytape.testing import check_grads
 
 START, TIMES = np.ones(2), np.linspace(0, 3, 20)

@@ -22,14 +22,8 @@ from cytape.ops.calls.operands import is_tensor, joined
 from cytape.ops.calls.symbolic import graph_for
 from cytape.scipy.integrate.graph_calls import call_in_graph
 from cytape.scipy.interpolate import CubicHermiteSpline
-from cytape.scipy.optimize.implicit import (
-    Equation,
-    held,
-    not_isolated,
-    require_no_captures,
-    run,
-    solution,
-)
+from cytape.scipy.optimize.implicit import Equation, held, require_no_captures, run, solution
+from cytape.scipy.optimize.implicit_systems import not_isolated
 from cytape.scipy.optimize.unknowns import separated, tuple_of
 from cytape.tensor import convert_to_tensor, nest
 from cytape.tensor.tensor import data_of

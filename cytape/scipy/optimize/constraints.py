@@ -10,7 +10,8 @@ import cytape.numpy as cnp
 from cytape.autodiff.custom.bound_rule import restored
 from cytape.autodiff.functional import grad
 from cytape.graph.tracing.kept_traces import identity_of
-from cytape.scipy.optimize.implicit import jacobian_of, projected
+from cytape.scipy.optimize.exact_jacobians import jacobian_of
+from cytape.scipy.optimize.implicit import projected
 from cytape.scipy.optimize.stored_results import LastPoint, forgetting
 from cytape.scipy.optimize.unknowns import Unknowns, tuple_of
 

@@ -18,16 +18,16 @@ from cytape.autodiff.jacobian_functional import elementwise_grad, jacfwd
 from cytape.graph.tracing.kept_traces import identity_of
 from cytape.ops.engine.op_kinds import nondifferentiable
 from cytape.scipy.linalg import solve_triangular
+from cytape.scipy.optimize.exact_jacobians import kept_jacobian
 from cytape.scipy.optimize.implicit import (
-    EPSILON,
     Equation,
     held,
-    kept_jacobian,
     projected,
     require_no_captures,
     run,
     solution,
 )
+from cytape.scipy.optimize.implicit_systems import EPSILON
 from cytape.scipy.optimize.minimization import minimum
 from cytape.scipy.optimize.stored_results import forgetting
 from cytape.scipy.optimize.unknowns import Unknowns, separated, tuple_of

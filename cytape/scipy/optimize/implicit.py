@@ -6,42 +6,41 @@ solutions of linear equations with the residual's Jacobian J in x, or its transp
 factorised once for all of them; above `LARGEST_DENSE` unknowns it is only multiplied with vectors.
 """
 
-import math
 import threading
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
-import scipy.sparse.linalg
-from scipy.linalg import lapack
 
 import cytape.numpy as cnp
 from cytape.autodiff.custom.bound_rule import bound, noting
 from cytape.autodiff.custom.eager_derivatives import EagerCall
 from cytape.autodiff.forward_functional import jvp
-from cytape.autodiff.jacobian_functional import jacrev
-from cytape.autodiff.recorded_call import RecordedCall
 from cytape.autodiff.wrapped_calls import Arguments
 from cytape.errors import DetachedError, NotDifferentiableError, SymbolicTensorError
 from cytape.graph.tracing.kept_traces import Identity, kept
-from cytape.ops.constants import zeros_like
 from cytape.ops.engine.op_kinds import general
 from cytape.ops.python.python_ops import python_call_op
-from cytape.scipy.optimize.stored_results import call_near, forgetting
+from cytape.scipy.optimize.exact_jacobians import (
+    DIRECTIONS,
+    gradients_of,
+    jacobian_of,
+    linearized_at,
+    product_from_left,
+    shapes_of,
+)
+from cytape.scipy.optimize.implicit_systems import Dense, Diagonal, MatrixFree, Refined
+from cytape.scipy.optimize.stored_results import call_near
 from cytape.tensor import convert_to_tensor, nest
 from cytape.tensor.recording.state import building_into, current_graph
 from cytape.tensor.tensor import Tensor, data_of
 from cytape.tensor.values.spec import symbolic_spec
 
 LARGEST_DENSE = 2000  # unknowns; the Jacobian of as many takes 32 MB
-DIRECTIONS = 128  # columns of a Jacobian that are computed at a time
-FEW_ROWS = 8  # that take less time than these columns
 # Largest step of Newton's method from a solution, relative to the largest unknown, after a failure
 # of the solver and else.
 NEGLIGIBLE, NEAR = 1e-6, 1e-2
-EPSILON = float(np.finfo(float).eps)
-TOLERANCE = 1e-12  # of iterative solvers, relative to the right-hand side
 
 
 class Last(threading.local):
@@ -106,7 +105,7 @@ class Equation:
 
     def call(self, function: Callable, x: np.ndarray, parameters: Sequence, *arrays: Any) -> Any:
         """Call a function of the residual, the unknowns and parameters, which may be traced."""
-        return kept(partial(function, self._residual), self._reads, _shapes(x, parameters))(
+        return kept(partial(function, self._residual), self._reads, shapes_of(x, parameters))(
             x, list(parameters), *arrays)
 
     def jacobian(self) -> np.ndarray:
@@ -114,7 +113,7 @@ class Equation:
         x, *parameters = self._last.point
         if x.size > DIRECTIONS:
             return jacobian_of(self._of_vector(x, parameters), np.ravel(x), self._reads)
-        value, jacobian = self.call(_linearized_at, x, parameters)
+        value, jacobian = self.call(linearized_at, x, parameters)
         self._last.value = np.array(value)
         return np.array(jacobian)
 
@@ -194,138 +193,6 @@ class Equation:
         return system
 
 
-class Diagonal:
-    """System of a number, or of equations that are independent of each other."""
-
-    def __init__(self, equation: Equation, residual: Callable, x: np.ndarray) -> None:
-        self._slopes = np.asarray(product_from_left(residual, x, np.ones_like(x)))
-        if not np.all(np.abs(self._slopes) > 0):  # also NaN
-            raise not_isolated(equation, "0 or NaN")
-
-    def solve(self, b: np.ndarray, transposed: bool) -> np.ndarray:
-        """Solve for one right-hand side."""
-        return b / self._slopes
-
-
-class Dense:
-    """System with a factorised Jacobian."""
-
-    def __init__(self, equation: Equation, residual: Callable, x: np.ndarray) -> None:
-        jacobian = equation.jacobian()
-        if x.size == 0:
-            return
-        self._rows, self._columns, _, _, _, zero = lapack.dgeequ(jacobian)
-        jacobian *= self._rows[:, None] * self._columns
-        norm = lapack.dlange("1", jacobian)
-        if zero or not math.isfinite(norm):
-            raise not_isolated(equation, "singular or not finite")
-        self._factors = lapack.dgetrf(jacobian, overwrite_a=True)[:2]
-        condition, _ = lapack.dgecon(self._factors[0], norm)
-        if condition < EPSILON:
-            raise not_isolated(
-                equation, f"singular, with a reciprocal condition number of {condition:.1e}")
-
-    def solve(self, b: np.ndarray, transposed: bool) -> np.ndarray:
-        """Solve for one right-hand side."""
-        if b.size == 0:
-            return b
-        before, after = (self._rows, self._columns)[::-1 if transposed else 1]
-        return after * lapack.dgetrs(*self._factors, before * b, int(transposed))[0]
-
-
-class MatrixFree:
-    """System that is solved by iterations, which multiply the Jacobian with vectors."""
-
-    def __init__(self, equation: Equation, residual: Callable, x: np.ndarray) -> None:
-        self._equation, self._residual, self._x = equation, residual, x
-
-    def solve(self, b: np.ndarray, transposed: bool) -> np.ndarray:
-        """Solve for one right-hand side."""
-        operator = scipy.sparse.linalg.LinearOperator(
-            (b.size, b.size), partial(
-                self._equation.product, self._residual, self._x, transposed=transposed),
-            dtype=float)
-        if self._equation.symmetric:
-            found, info = scipy.sparse.linalg.cg(operator, b, rtol=TOLERANCE)
-        else:
-            found, info = scipy.sparse.linalg.gmres(
-                operator, b, rtol=TOLERANCE, restart=100, maxiter=50)
-        if info:
-            raise NotDifferentiableError(
-                f"the linear equation for the derivative of {self._equation.name}, of {b.size} "
-                f"unknowns, was not solved in {info} iterations")
-        return found
-
-
-class Refined:
-    """System that is solved by the factors of a similar one, and products with the Jacobian."""
-
-    def __init__(
-        self, equation: Equation, similar: Any, residual: Callable, x: np.ndarray
-    ) -> None:
-        self._equation, self._similar, self._residual, self._x = equation, similar, residual, x
-
-    def solve(self, b: np.ndarray, transposed: bool) -> np.ndarray:
-        """Solve for one right-hand side."""
-        found, error = np.zeros_like(b), b
-        while True:
-            found = found + self._similar.solve(error, transposed)
-            size, error = np.max(np.abs(error), initial=0), b - self._equation.product(
-                self._residual, self._x, found, transposed)
-            if not np.max(np.abs(error), initial=0) < size / 2:  # to rounding errors
-                return found
-
-
-def jacobian_of(function: Callable, x: np.ndarray, reads: Identity | None = None) -> np.ndarray:
-    """Return the Jacobian of a function of a vector, for arrays; by rows if these are few."""
-    forget = call_near if reads is None and x.size > DIRECTIONS else lambda *_: None
-    if x.size > DIRECTIONS and np.size(function(x)) < x.size // DIRECTIONS * FEW_ROWS:
-        forget(function, x)
-        return np.asarray(jacrev(function)(x))
-    parts = []
-    for start in range(0, max(x.size, 1), DIRECTIONS):
-        forget(function, x)
-        units = np.eye(min(DIRECTIONS, x.size - start), x.size, start)
-        parts.append(np.asarray(jvp(function, (x,), (units,), use_batch=True)[1]).T)
-    return np.concatenate(parts, 1) if len(parts) > 1 else parts[0]
-
-
-def _linearized_at(function, x, parameters):
-    """Return the value, as a vector, and the Jacobian of a function of unknowns of any shape."""
-    vector = cnp.ravel(x)
-    value, rows = jvp(
-        lambda vector: cnp.ravel(function(cnp.reshape(vector, x.shape), *parameters)),
-        (vector,), (cnp.diag(cnp.ones_like(vector)),), use_batch=True)
-    return value, cnp.transpose(rows)
-
-
-def _jacobian_at(function, x, parameters):
-    return _linearized_at(function, x, parameters)[1]
-
-
-def kept_jacobian(function: Callable, reads: Identity | None, parameters: Sequence) -> Callable:
-    """Return the Jacobian of a function in its first argument, as a function of arrays.
-
-    `reads` are those of a solver, to whose residual the function belongs.
-    """
-    plain = partial(_jacobian_at, function)
-    parameters, last = list(parameters), [b"", None]
-
-    def jacobian(x: np.ndarray) -> np.ndarray:
-        if x.size > DIRECTIONS:
-            return jacobian_of(lambda x: function(x, *parameters), x, reads)
-        if last[0] != x.tobytes():  # SciPy's check of the result asks twice for the first one
-            call = kept(plain, reads, _shapes(x, parameters))
-            last[:] = x.tobytes(), call(x, parameters)
-        return np.array(last[1])
-
-    return forgetting(jacobian, lambda x: function(x, *parameters), reads)
-
-
-def _shapes(x, parameters):
-    return [each.shape for each in (x, *parameters)]
-
-
 def _residual_at(residual, x, parameters):
     return residual(x, *parameters)
 
@@ -336,37 +203,12 @@ def _gradients_at(residual, x, parameters, weights):
         list(map(convert_to_tensor, parameters)), weights)
 
 
-def not_isolated(equation: Equation, how: str) -> NotDifferentiableError:
-    """Return an error for a singular Jacobian."""
-    return NotDifferentiableError(
-        f"the solution of {equation.name} has no derivative in the parameters: the Jacobian of the "
-        f"equations (the second derivative of a function to be minimised) is {how} there")
-
-
-def gradients_of(function: Callable, inputs: Sequence, seed: Any) -> list:
-    """Return the gradients of a function weighted by a seed; None for integers."""
-    moving = tuple([i for i, x in enumerate(inputs) if x.dtype.kind == "f"])
-    gradients: list = [None] * len(inputs)
-    call = RecordedCall(function, tuple(inputs), {}, moving, False, True)
-    connected = isinstance(call.value, Tensor)
-    found = call.gradients([call.value], [convert_to_tensor(seed)]) if connected else [
-        zeros_like(inputs[i]) for i in moving]
-    for i, gradient in zip(moving, found, strict=True):
-        gradients[i] = gradient
-    return gradients
-
-
 def projected(gradient: Any, x: Any, bounds: Any) -> Any:
     """Return the residual of the conditions for a minimum within bounds.
 
     An unknown is at its bound if the bound is nearer than the unknown's gradient descent step.
     """
     return gradient if bounds is None else x - cnp.clip(x - gradient, *bounds)
-
-
-def product_from_left(residual: Callable, x: Any, v: Any) -> Any:
-    """Return the product of a vector and the Jacobian of a function."""
-    return gradients_of(residual, (x,), v)[0]
 
 
 def run(name: str, solve: Callable, *args: Any) -> Any:

@@ -15,11 +15,11 @@ from cytape.autodiff.jacobian_functional import hessian
 from cytape.autodiff.transform_arguments import name_of
 from cytape.graph.tracing.kept_traces import Identity, identity_of
 from cytape.scipy.optimize.constraints import Constraints, conditions, is_near, multipliers
+from cytape.scipy.optimize.exact_jacobians import jacobian_of
 from cytape.scipy.optimize.implicit import (
     Equation,
     called_in_graph,
     held,
-    jacobian_of,
     projected,
     require_no_captures,
     run,

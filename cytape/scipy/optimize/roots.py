@@ -10,14 +10,8 @@ import cytape.numpy as cnp
 from cytape.autodiff.custom.bound_rule import restored
 from cytape.errors import NotDifferentiableError
 from cytape.graph.tracing.kept_traces import identity_of
-from cytape.scipy.optimize.implicit import (
-    Equation,
-    held,
-    kept_jacobian,
-    require_no_captures,
-    run,
-    solution,
-)
+from cytape.scipy.optimize.exact_jacobians import kept_jacobian
+from cytape.scipy.optimize.implicit import Equation, held, require_no_captures, run, solution
 from cytape.scipy.optimize.unknowns import Unknowns, separated, tuple_of
 from cytape.tensor.tensor import Tensor
 
