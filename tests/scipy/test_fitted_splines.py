@@ -131,13 +131,6 @@ def test_refusals():
             (lambda: ours.RBFInterpolator(CENTRES, cytape.constant(DATA), 3)(AT), "neighbors")]:
         with pytest.raises(TypeError, match=message):
             call()
-    cubic = ours.CloughTocher2DInterpolator(CENTRES, DATA[:, 0])
-    np.testing.assert_array_equal(
-        cubic(AT), scipys.CloughTocher2DInterpolator(CENTRES, DATA[:, 0])(AT))
-    for call in (lambda: ours.CloughTocher2DInterpolator(CENTRES, cytape.constant(DATA)),
-                 lambda: cubic(cytape.constant(AT))):
-        with pytest.raises(TypeError, match="use RBFInterpolator"):
-            call()
     with pytest.raises(ValueError):
         ours.InterpolatedUnivariateSpline(X, y)(9.0, ext=2)
     with pytest.raises(TypeError, match="m > k"):

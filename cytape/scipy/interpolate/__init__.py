@@ -13,6 +13,9 @@ from cytape.scipy.interpolate.cubic_splines import Akima1DInterpolator as Akima1
 from cytape.scipy.interpolate.cubic_splines import CubicSpline as CubicSpline
 from cytape.scipy.interpolate.cubic_splines import PchipInterpolator as PchipInterpolator
 from cytape.scipy.interpolate.cubic_splines import pchip_interpolate as pchip_interpolate
+from cytape.scipy.interpolate.cubic_triangles import (
+    CloughTocher2DInterpolator as CloughTocher2DInterpolator,
+)
 from cytape.scipy.interpolate.fitted_splines import (
     InterpolatedUnivariateSpline as InterpolatedUnivariateSpline,
 )
@@ -37,9 +40,6 @@ from cytape.scipy.interpolate.grids import interpn as interpn
 from cytape.scipy.interpolate.one_dimension import interp1d as interp1d
 from cytape.scipy.interpolate.piecewise_polynomials import CubicHermiteSpline as CubicHermiteSpline
 from cytape.scipy.interpolate.piecewise_polynomials import PPoly as PPoly
-from cytape.scipy.interpolate.scattered_points import (
-    CloughTocher2DInterpolator as CloughTocher2DInterpolator,
-)
 from cytape.scipy.interpolate.scattered_points import LinearNDInterpolator as LinearNDInterpolator
 from cytape.scipy.interpolate.scattered_points import (
     NearestNDInterpolator as NearestNDInterpolator,

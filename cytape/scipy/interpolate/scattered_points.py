@@ -9,19 +9,18 @@ import numpy as np
 import scipy.interpolate as _scipys
 
 import cytape.numpy as cnp
-from cytape.autodiff.custom.custom_gradient import stop_gradient
-from cytape.autodiff.custom.numpy_function import numpy_function
 from cytape.ops.calls.operands import is_tensor, joined
 from cytape.ops.shaping import extents
+from cytape.scipy.interpolate.cubic_triangles import CloughTocher2DInterpolator
 from cytape.scipy.interpolate.one_dimension import interp1d
 from cytape.scipy.interpolate.tensor_data import (
     coordinates,
     is_symbolic,
+    looked_up,
     outside,
     plain,
     tensors_of,
 )
-from cytape.tensor.values.spec import Spec
 
 
 def _known(name: str, *operands: Any) -> list:
@@ -31,33 +30,6 @@ def _known(name: str, *operands: Any) -> list:
             f"{name} does not work on symbolic points: the triangulation needs their values. Build "
             "it outside of graphs and traced functions")
     return [plain(x) for x in operands]
-
-
-def _looked_up(find: Any, points: Any, dtype: type) -> Any:
-    """Return the numbers that a function of arrays finds for points; in a graph, in each run."""
-    if not is_symbolic(points):
-        return find(plain(points))
-    return numpy_function(
-        find, stop_gradient(points), specs=Spec.of(points.shape[:-1], dtype))
-
-
-class CloughTocher2DInterpolator(_scipys.CloughTocher2DInterpolator):
-    """Cubic interpolation in triangles, as SciPy's class; it has no derivatives."""
-
-    def __init__(self, points: Any, values: Any, *args: Any, **options: Any) -> None:
-        _refuse(points, values)
-        super().__init__(points, values, *args, **options)
-
-    def __call__(self, *args: Any) -> Any:
-        """Return values, as SciPy's method does."""
-        _refuse(*args)
-        return super().__call__(*args)
-
-
-def _refuse(*operands: Any) -> None:
-    if any(map(is_tensor, operands)):
-        raise TypeError("CloughTocher2DInterpolator has no derivatives, and takes no tensors: use "
-                        "RBFInterpolator, which is smooth, or LinearNDInterpolator")
 
 
 class LinearNDInterpolator(_scipys.LinearNDInterpolator):
@@ -96,7 +68,7 @@ class LinearNDInterpolator(_scipys.LinearNDInterpolator):
         points, values = self._data
         xi = coordinates(args, points.shape[1])
         flat = cnp.reshape(xi, (-1, xi.shape[-1]))
-        simplex = _looked_up(self._simplices, flat, np.intp)
+        simplex = looked_up(self._simplices, flat, np.intp)
         corners = cnp.take(self.tri.simplices, cnp.maximum(simplex, 0), axis=0)
         vertices = cnp.take(points, corners, axis=0)
         edges = cnp.swapaxes(vertices[:, 1:] - vertices[:, :1], 1, 2)
@@ -147,7 +119,7 @@ class NearestNDInterpolator(_scipys.NearestNDInterpolator):
         positions = _scipys.NearestNDInterpolator.__new__(_scipys.NearestNDInterpolator)
         positions.__dict__.update(
             {**self.__dict__, "values": np.arange(len(self.values), dtype=float)})
-        place = _looked_up(
+        place = looked_up(
             lambda points: _scipys.NearestNDInterpolator.__call__(positions, points, **options),
             xi, float)
         is_near = ~cnp.isnan(place)
@@ -168,8 +140,8 @@ def griddata(
 ) -> Any:
     """Interpolate between scattered points, as `scipy.interpolate.griddata`.
 
-    The methods "linear" and "nearest" have derivatives in the values, the points and `xi`; in one
-    dimension "cubic" has, too.
+    The methods "linear" and "nearest" have derivatives in the values, the points and `xi`; "cubic"
+    has in the values and `xi`, in one dimension also in the points.
 
     Examples
     --------
@@ -183,6 +155,8 @@ def griddata(
     if not any(map(is_tensor, (points, values, xi))):
         return _scipys.griddata(points, values, xi, method, fill_value, rescale)
     points = coordinates(points)
+    if points.shape[-1] == 2 and method == "cubic":
+        return CloughTocher2DInterpolator(points, values, fill_value, rescale=rescale)(xi)
     if points.shape[-1] == 1:
         if isinstance(xi, tuple):
             xi, = xi
@@ -194,4 +168,6 @@ def griddata(
         return NearestNDInterpolator(points, values, rescale)(xi)
     if method == "linear":
         return LinearNDInterpolator(points, values, fill_value, rescale)(xi)
-    raise TypeError(f'griddata of tensors has the methods "linear" and "nearest", got {method!r}')
+    raise TypeError(
+        'griddata of tensors has the methods "linear", "nearest" and, in one and two dimensions, '
+        f'"cubic", got {method!r} in {points.shape[-1]} dimensions')

@@ -5,10 +5,13 @@ from typing import Any
 import numpy as np
 
 import cytape.numpy as cnp
+from cytape.autodiff.custom.custom_gradient import stop_gradient
+from cytape.autodiff.custom.numpy_function import numpy_function
 from cytape.ops.adjoints.identity_groups import together
 from cytape.ops.calls.operands import is_tensor, joined
 from cytape.tensor import convert_to_tensor
 from cytape.tensor.tensor import data_of
+from cytape.tensor.values.spec import Spec
 
 
 def tensors_of(*operands: Any) -> tuple | None:
@@ -39,6 +42,14 @@ def plain(x: Any, increasing: bool = False) -> Any:
 def is_symbolic(*operands: Any) -> bool:
     """Return whether the value of one of the operands is known only when a graph runs."""
     return any(is_tensor(x) and x.graph is not None for x in operands)
+
+
+def looked_up(find: Any, points: Any, dtype: type) -> Any:
+    """Return the numbers that a function of arrays finds for points; in a graph, in each run."""
+    if not is_symbolic(points):
+        return find(plain(points))
+    return numpy_function(
+        find, stop_gradient(points), specs=Spec.of(points.shape[:-1], dtype))
 
 
 def where_valid(coefficients: Any, x: Any, condition: Any = True, repeated: bool = False) -> Any:
