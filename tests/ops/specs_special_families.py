@@ -11,6 +11,7 @@ try:
     from cytape.ops.engine.op_kinds import find
     from cytape.ops.special import (
         digamma_functions,
+        distribution_functions,
         elementary_functions,
         exponential_integrals,
         kolmogorov_functions,
@@ -18,7 +19,12 @@ try:
         struve_functions,
         wave_functions,
     )
-    from cytape.ops.special_kernels import sine_cosine_pairs, stirling, zeta_sums
+    from cytape.ops.special_kernels import (
+        noncentral_sums,
+        sine_cosine_pairs,
+        stirling,
+        zeta_sums,
+    )
 except ImportError:
     SPECS = []
 else:
@@ -203,6 +209,9 @@ else:
         record("ndtri_exp", uniform(-4, -0.2)),
     ]
     NONCENTRAL = [
+        OpSpec("ScipyLogChiMoment", distribution_functions._log_chi_moment,
+               noncentral_sums.log_chi_moment, [case((), (3, 4)), case((), ())],
+               (uniform(3, 30), SIGNED), BOTH, (False, True)),
         record("nctdtr", UNIT, UNIT, orders=(3.0,), dtypes=DOUBLE),
         record("nctdtrit", UNIT, UNIT, orders=(3.0,), dtypes=DOUBLE, tolerance=10.0),
         record("ncfdtr", UNIT, UNIT, orders=(3.0, 5.0), dtypes=DOUBLE),

@@ -14,7 +14,8 @@ from cytape.ops.engine.op_kinds import elementwise
 from cytape.ops.special.bessel_functions import log_ive
 from cytape.ops.special.elementary_functions import inside
 from cytape.ops.special.error_functions import ndtri, quantile_slope
-from cytape.ops.special.gamma_functions import betaln, gamma, gammaln, xlogy
+from cytape.ops.special.gamma_functions import betaln, gammaln, xlogy
+from cytape.ops.special.gamma_products import poch
 from cytape.ops.special.hypergeometric_functions import hyp1f1
 from cytape.ops.special.incomplete_functions import (
     beta_density,
@@ -31,7 +32,7 @@ from cytape.ops.special.incomplete_functions import (
 )
 from cytape.ops.special.shape_parameters import no_partial
 from cytape.ops.special_kernels.incomplete_integrals import gammainc_slopes, odds_slopes
-from cytape.ops.special_kernels.noncentral_sums import noncentral_densities
+from cytape.ops.special_kernels.noncentral_sums import log_chi_moment, noncentral_densities
 
 __all__ = [
     "bdtr", "bdtrc", "bdtri", "bdtrik", "bdtrin", "btdtria", "btdtrib", "chdtr", "chdtrc",
@@ -320,31 +321,27 @@ nrdtrimn, nrdtrisd, stdtridf = _families({
         lambda df, p, t: -np.exp(t_log_density(t, df)) / stdtr_in_df(df, t)),
 })
 
-# ---- noncentral t and F, by confluent hypergeometric functions
+# ---- noncentral t, of a normal variable over a chi variable s, and noncentral F
+
+_ROOT_2PI = math.sqrt(2 * math.pi)
 
 
-def _half_moment(nu, a, b):
-    """Return the integral of s**nu exp(-a s**2 / 2 + b s) over positive s."""
-    z = 0.5 * b * b / a
-    root = np.sqrt(2 / a)
-    return 0.5 * np.power(root, nu + 1) * (
-        gamma(0.5 * (nu + 1)) * hyp1f1(0.5 * (nu + 1), 0.5, z)
-        + b * root * gamma(0.5 * nu + 1) * hyp1f1(0.5 * nu + 1, 1.5, z))
+_log_chi_moment = elementwise(
+    "ScipyLogChiMoment", log_chi_moment, no_partial("nctdtr", "df"),
+    lambda y, n, t: np.sqrt(2) * poch(0.5 * n, 0.5) * np.exp(_log_chi_moment(n + 1, t) - y))
 
 
-def _nct_slope(shift, df, nc, t):
-    """Return the density of noncentral t (shift 0), or minus the derivative in nc (shift -1)."""
-    return 2 / np.sqrt(2 * np.pi) * np.exp(
-        xlogy(0.5 * df, 0.5 * df) - gammaln(0.5 * df) - 0.5 * nc * nc) * _half_moment(
-            df + shift, df + t * t, t * nc)
+def _nct_exponent(n, df, nc, t):
+    """Return the logarithm of the mean of exp(nc t s), where s has n degrees of freedom."""
+    return _log_chi_moment(n, nc * t / np.sqrt(df + t * t)) - 0.5 * nc * nc
 
 
 def _nct_t(df, nc, t):
-    return _nct_slope(0, df, nc, t)
+    return np.exp(t_log_density(t, df) + _nct_exponent(df + 1, df, nc, t))
 
 
 def _nct_nc(df, nc, t):
-    return -_nct_slope(-1, df, nc, t)
+    return -np.exp(_nct_exponent(df, df, nc, t) - 0.5 * df * np.log1p(t * t / df)) / _ROOT_2PI
 
 
 def _ncf_weight(dfn, dfd, nc, f, power):

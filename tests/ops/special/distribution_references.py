@@ -119,7 +119,7 @@ def of_numbers(function, *arguments):
 def _central(function, arguments, place):
     """Return the mean of two values of a function around a point, and its derivative."""
     x = arguments[place]
-    step = x * mp.mpf(10)**-20
+    step = (x or 1) * mp.mpf(10)**-20
     after, before = [
         function(*arguments[:place], moved, *arguments[place + 1:])
         for moved in (x + step, x - step)]

@@ -125,3 +125,16 @@ def test_small_probabilities_of_binomial_counts_have_precise_slopes(k, n, y):
     p = special.betainccinv(k + 1, n - k, y)
     density = p**k * (1 - p)**(n - k - 1) / special.beta(k + 1, n - k)
     assert cytape.grad(lambda y: special.bdtri(k, n, y))(y) == pytest.approx(-1 / density, rel=1e-9)
+
+
+@each("df, nc, t", [
+    (294.7, 1.7, 6.1), (290.0, -3.4, -8.0), (76.0, 2.9, -2.3), (1.1, 4.8, -1.5), (0.3, 2.0, 9.0),
+    (1e4, 2.0, 3.0)])
+def test_noncentral_t_is_precise_for_many_degrees_and_in_tails(df, nc, t):
+    pytest.importorskip("mpmath")
+    from tests.ops.special.accuracy import expected
+    from tests.ops.special.distribution_references import noncentral_t
+
+    slopes = cytape.grad(special.nctdtr, argnums=(1, 2))(df, nc, t)
+    right = [expected(noncentral_t, [[x] for x in (df, nc, t)], i, 0).real for i in (1, 2)]
+    np.testing.assert_allclose(slopes, right, 1e-11)
