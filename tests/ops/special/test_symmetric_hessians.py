@@ -18,7 +18,8 @@ LEFT_OUT = {  # docs/explanation/kinks.md
     "power": lambda x, y: x == 0, "pow": lambda x, y: x == 0, "float_power": lambda x, y: x == 0,
     "powm1": lambda x, y: x == 0, "huber": lambda delta, r: abs(r) == delta,
     "tklmbda": lambda x, lmbda: abs(x) * lmbda == 1,  # the end of the distribution
-    "nctdtrinc": lambda df, p, t: t == 0}  # SciPy's search stops too early for differences
+    # SciPy's search stops too early for differences
+    "nctdtrinc": lambda df, p, t: (t == 0) | (p == 0)}
 
 
 def functions():
