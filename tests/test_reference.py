@@ -60,8 +60,9 @@ def test_each_public_module_has_a_page():
 
 
 def test_each_entry_has_a_summary():
-    assert not [full for full in ENTRIES
-                if not reference.summary(reference.resolve(full), full).strip()]
+    summaries = {full: reference.summary(reference.resolve(full), full) for full in ENTRIES}
+    assert not [full for full, summary in summaries.items()
+                if not summary.strip() or summary.startswith("With a tensor among the arguments")]
 
 
 def test_each_page_is_in_the_contents():

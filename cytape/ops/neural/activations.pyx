@@ -235,9 +235,9 @@ cdef extern from *:
 cdef list kernels = [kernel_of(np.exp), kernel_of(np.log1p)]  # owners of the loops' data
 
 
-cdef object ufunc(PyUFuncGenericFunction* loops, char* name):
+cdef object ufunc(PyUFuncGenericFunction* loops, char* name, char* doc=NULL):
     return cnp.PyUFunc_FromFuncAndData(
-        loops, cytape_steps_of_types, cytape_types, 4, 1, 1, cnp.PyUFunc_None, name, NULL, 0)
+        loops, cytape_steps_of_types, cytape_types, 4, 1, 1, cnp.PyUFunc_None, name, doc, 0)
 
 
 cdef int enter_steps() except -1:
@@ -253,11 +253,12 @@ cdef int enter_steps() except -1:
 
 
 enter_steps()
-sigmoid = ufunc(cytape_sigmoid, b"sigmoid")
-softplus = ufunc(cytape_softplus, b"softplus")
-silu = ufunc(cytape_silu, b"silu")
+sigmoid = ufunc(cytape_sigmoid, b"sigmoid", b"Return ``1 / (1 + exp(-x))``.")
+softplus = ufunc(
+    cytape_softplus, b"softplus", b"Return ``log(1 + exp(x))``, without overflow.")
+silu = ufunc(cytape_silu, b"silu", b"Return ``x * sigmoid(x)``.")
 silu_slope = ufunc(cytape_silu_slope, b"silu_slope")
-mish = ufunc(cytape_mish, b"mish")
+mish = ufunc(cytape_mish, b"mish", b"Return ``x * tanh(softplus(x))``.")
 mish_slope = ufunc(cytape_mish_slope, b"mish_slope")
 gelu = ufunc(cytape_gelu, b"gelu")
 gelu_slope = ufunc(cytape_gelu_slope, b"gelu_slope")
