@@ -74,7 +74,7 @@ def solve_ivp(
             return _scipys.solve_ivp(
                 fun, t_span, y0, method, t_eval, dense_output, events, vectorized, args, **options)
         except LEAVES_CYTAPE as error:
-            raise reads_others("solve_ivp", error) from error
+            raise reads_others("solve_ivp", error) from None  # its advice is wrong here
     if getattr(args, "ndim", 1) == 0:
         raise TypeError("Supplied 'args' cannot be unpacked. Please supply `args` as a tuple (e.g. "
                         "`args=(x,)`)")

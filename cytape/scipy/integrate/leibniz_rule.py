@@ -159,7 +159,7 @@ class Rule:
             try:
                 return np.asarray(value)[()] if is_tensor(value) else value
             except LEAVES_CYTAPE as error:
-                raise reads_others(self.name, error) from error
+                raise reads_others(self.name, error) from None  # its advice is wrong here
 
         value, *others = self._call(of_arrays, *map(_number, (a, b)))
         inputs = [convert_to_tensor(x) for x in (a, b)] + tensors

@@ -159,7 +159,7 @@ class RightHandSide:
             try:
                 return np.asarray(function(t, y, *args))
             except LEAVES_CYTAPE as error:
-                raise reads_others(name, error) from error
+                raise reads_others(name, error) from None  # its advice is wrong here
 
         return called
 

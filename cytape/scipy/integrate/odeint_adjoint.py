@@ -45,7 +45,7 @@ def odeint(func: Callable, y0: Any, t: Any, args: Any = (), **options: Any) -> A
         try:
             return _scipys.odeint(func, y0, t, args, **options)
         except LEAVES_CYTAPE as error:
-            raise reads_others("odeint", error) from error
+            raise reads_others("odeint", error) from None  # its advice is wrong here
     if options.get("full_output"):
         raise TypeError("odeint of tensors does not take full_output")
     graph = graph_for(given)

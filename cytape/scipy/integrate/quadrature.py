@@ -260,4 +260,4 @@ def _detached(name: str, call: Callable) -> Any:
     try:
         return call()
     except LEAVES_CYTAPE as error:
-        raise reads_others(name, error) from error
+        raise reads_others(name, error) from None  # its advice is wrong here
