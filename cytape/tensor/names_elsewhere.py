@@ -39,6 +39,7 @@ NAMES: dict[str, dict[str, str]] = {
             "digamma": "scipy.special.digamma", "erf": "scipy.special.erf",
             "execute_op": "custom_gradient", "experimental": "numpy",
             "extend": "autograd.extend, or custom_gradient", "flatten": "autograd.misc.flatten",
+            "flatten_util": "autograd.misc.flatten",
             "fori_loop": "while_loop, or write a loop of Python", "from_numpy": "convert_to_tensor",
             "func": "grad, vjp, jvp, jacrev, jacfwd, vmap",
             "grad_and_value": "value_and_grad, which returns the value first",
@@ -117,6 +118,8 @@ NAMES: dict[str, dict[str, str]] = {
                  "cytape.optimizers.clip_by_global_norm",
     },
     "cytape.optimizers": {
+        **{name.lower(): f"see cytape.optimizers.{name}" for name in (
+            "Adagrad", "Adam", "AdamW", "Lion", "RMSProp", "SGD")},
         "LBFGS": "see cytape.optimizers.lbfgs", "RMSprop": "see cytape.optimizers.RMSProp",
         **dict.fromkeys(("LRScheduler", "ReduceLROnPlateau", "StepLR", "lr_scheduler"),
                         "see cytape.optimizers.step_schedule and the other schedules, which are "
