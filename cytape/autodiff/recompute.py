@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from cytape.autodiff.repeatable_call import FirstRun, repeated_gradients, repeated_tangents
+from cytape.autodiff.transform_arguments import warn_of_leaks
 from cytape.autodiff.wrapped_calls import (
     call_with_own,
     is_plain_tensor,
@@ -25,6 +26,7 @@ from cytape.ops.python.checkpoint_policy import NOTHING, Policy
 from cytape.tensor import nest
 from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.names_elsewhere import advising
+from cytape.tensor.recording.leaked_tensors import watch_of_leaks
 from cytape.tensor.recording.state import anybody_records, current_graph
 from cytape.tensor.structures import leaves_of_arguments
 from cytape.tensor.tensor import Tensor
@@ -109,7 +111,11 @@ def recompute_grad(f: Callable, *arguments: Any) -> Callable[..., Any]:
 
         def call_anew(*tensors: Tensor) -> list:
             args, kwargs = lent(with_tensors(later, tensors))
-            return run.again(lambda repeated: tensors_in(repeated(*args, **kwargs)))
+            with watch_of_leaks() as tape:
+                results = run.again(lambda repeated: tensors_in(repeated(*args, **kwargs)))
+            if tape is not None:
+                warn_of_leaks(f, tape, results)
+            return results
 
         def backward(*output_gradients: Tensor | None) -> list:
             assigned = run.assigned_since() if current_graph() is not None else None

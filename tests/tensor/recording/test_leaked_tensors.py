@@ -47,6 +47,10 @@ TRANSFORMS = {
     "of a trace": lambda f: cytape.grad(cytape.function(f)),
     "mapped": lambda f: lambda x: cytape.vmap(cytape.grad(f))(np.stack([x, x])),
     "autograd": lambda f: cytape.autograd.grad(f),
+    "checkpointed": lambda f: cytape.grad(cytape.checkpoint(f)),
+    "checkpointed in forward mode":
+        lambda f: lambda x: cytape.jvp(cytape.checkpoint(f), (x,), (np.ones(2),)),
+    "checkpointed by a policy": lambda f: cytape.grad(cytape.checkpoint(f, policy="dots")),
     "elementwise": lambda f: lambda x: cytape.elementwise_grad(lambda x: x * f(x))(x),
 }
 
@@ -332,6 +336,18 @@ def test_rules_may_use_tensors_of_their_call():
         return cnp.sum(product(x * x))
 
     np.testing.assert_allclose(cytape.grad(f)(X), 2 * X * X)
+
+
+def test_a_checkpointed_call_may_use_tensors_of_its_call():
+    def f(x):
+        kept.append(x * x)
+        return squares(cytape.checkpoint(lambda z: z * kept[-1])(x))
+
+    kept = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(2):
+            assert cytape.grad(f)(X).tolist() == (6 * X**5).tolist()
 
 
 def test_a_gradient_in_another_thread_hides_no_leak():
