@@ -1,7 +1,7 @@
 cimport cytape.ops.kernels.compilers
 from cytape.tensor.values.value cimport new_value
 from libc.string cimport memset
-from numpy cimport NPY_DOUBLE
+from numpy cimport NPY_DOUBLE, NPY_FLOAT
 
 from .ufunc_loops cimport N_TYPES, WORTH_THE_GIL, Kernel, Loop, kernel_of
 from .walk cimport Walk, begin, join, plan, run
@@ -32,9 +32,27 @@ cdef extern from *:
         }
     CYTAPE_SUM(double)
     CYTAPE_SUM(float)
+    /* In the order of NumPy's loops, whose calls take longer than short rows. */
+    #define CYTAPE_ADD_ROWS(type) \
+        CYTAPE_FOR_CPU static void cytape_add_rows_##type( \
+                type *total, const type *rows, npy_intp n_rows, npy_intp n) { \
+            npy_intp i; \
+            for (; n_rows > 0; n_rows--, rows += n) { \
+                for (i = 0; i < n; i++) { total[i] += rows[i]; } \
+            } \
+        }
+    CYTAPE_ADD_ROWS(double)
+    CYTAPE_ADD_ROWS(float)
     """
+    void add_rows_of_doubles "cytape_add_rows_double"(
+        double* total, const double* rows, npy_intp n_rows, npy_intp n) noexcept nogil
+    void add_rows_of_floats "cytape_add_rows_float"(
+        float* total, const float* rows, npy_intp n_rows, npy_intp n) noexcept nogil
     double cytape_sum_double(const double* x, npy_intp n) noexcept nogil
     double cytape_sum_float(const float* x, npy_intp n) noexcept nogil
+
+cdef enum:
+    SHORT_ROW = 256  # elements; for longer rows NumPy's loops are as fast
 
 cdef Kernel add_kernel = kernel_of(np.add)
 cdef Loop* add_loops = add_kernel.loops
@@ -69,6 +87,26 @@ cdef Loop* add_loop_of(Spec spec) noexcept:
     return &add_loops[spec.type_num]
 
 
+cdef bint is_row_of(Spec row, Spec spec) noexcept:
+    """Return whether a shape consists of the last axes of another one, after axes of length 1."""
+    cdef int gap = spec.ndim - row.ndim, axis = row.ndim - 1
+    if gap < 0:
+        return False
+    while axis >= 0 and row.dims[axis] == spec.dims[gap + axis]:
+        axis -= 1
+    while axis >= 0 and row.dims[axis] == 1:
+        axis -= 1
+    return axis < 0
+
+
+cdef void add_rows(Value total, Value terms) noexcept nogil:
+    cdef npy_intp n = total.spec.size, n_rows = terms.spec.size // n
+    if total.spec.type_num == NPY_DOUBLE:
+        add_rows_of_doubles(<double*>total.data, <const double*>terms.data, n_rows, n)
+    else:
+        add_rows_of_floats(<float*>total.data, <const float*>terms.data, n_rows, n)
+
+
 cdef bint add_sum(Value total, Value terms) noexcept:
     cdef Walk walk
     cdef Spec spec = terms.spec
@@ -80,6 +118,11 @@ cdef bint add_sum(Value total, Value terms) noexcept:
         return False
     if not plan(&walk, spec):
         return True  # there are no terms
+    if 1 < total.spec.size <= SHORT_ROW and (
+            spec.type_num == NPY_DOUBLE or spec.type_num == NPY_FLOAT) and (
+            total.contiguous and terms.contiguous and is_row_of(total.spec, spec)):
+        add_rows(total, terms)
+        return True
     if not join(&walk, total) or not join(&walk, terms) or not join(&walk, total):
         return False
     begin(&walk)  # along runs with a total of stride 0 its loop sums pairwise

@@ -11,20 +11,24 @@ import operator
 from typing import Any
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_tuple
 
 from cytape.ops.adjoints.conform import count, countable, widened
 from cytape.ops.broadcasting import broadcast_to
-from cytape.ops.calls.operands import axis_in_batch, is_tensor, joined
+from cytape.ops.calls.operands import SMALL, axis_in_batch, is_tensor, joined
 from cytape.ops.creation import astype
 from cytape.ops.elementwise import maximum, sqrt
 from cytape.ops.engine import batch_axis
 from cytape.ops.engine.op_kinds import general
+from cytape.ops.neural import normalisation_loops as loops
 from cytape.ops.neural.neural_ops import floating
 from cytape.ops.reductions import mean as mean_of
 from cytape.ops.reductions import sum
 from cytape.ops.shapes import neural_shapes
 from cytape.ops.shaping import moveaxis, ndim, reshape, shape, size
 from cytape.tensor.values.plain_arrays import plain_array
+
+SHORT_ROW = 64  # channels
 
 __all__ = [
     "batch_norm",
@@ -277,21 +281,39 @@ def moments(x, axes, keepdims=False) -> Any:
 # -- layers and groups ---------------------------------------------------------------------------
 
 
+def _by_loops(loop, axis, *arrays):
+    """Call a loop with the extents of arrays of one shape, transposed if it needs that."""
+    axis = normalize_axis_tuple(axis, arrays[0].ndim)
+    extents = loops.four_axes(arrays[0].shape, axis)
+    if extents is not None:
+        return loop(extents, *arrays)
+    last = tuple(range(-len(axis), 0))
+    result, *others = _by_loops(loop, last, *[np.moveaxis(x, axis, last) for x in arrays])
+    return np.moveaxis(result, last, axis), *others
+
+
 def _normalise(x, *, axis, epsilon, centered):
-    x = np.ascontiguousarray(plain_array(x))
-    wide = _wide(x)
-    if centered:
-        wide = wide - wide.mean(axis, keepdims=True)
-    reciprocal = 1 / np.sqrt((wide * wide).mean(axis, keepdims=True) + epsilon)
-    return (wide * reciprocal).astype(x.dtype, copy=False), reciprocal.astype(x.dtype, copy=False)
+    x = plain_array(x)
+    y, reciprocal = _by_loops(
+        lambda extents, x: loops.normalise(x, extents, epsilon, centered), axis, _wide(x))
+    axis = normalize_axis_tuple(axis, x.ndim)
+    reciprocal = reciprocal.reshape([1 if i in axis else n for i, n in enumerate(x.shape)])
+    if not reciprocal.all():
+        np.square(np.finfo(x.dtype).max)  # warns of overflow, as NumPy does
+    return (np.ascontiguousarray(y, x.dtype) if x.ndim else y.astype(x.dtype, copy=False),
+            reciprocal.astype(x.dtype, copy=False))
 
 
 def _along(op, t, axis):
     """Multiply by the derivative of the normalised values."""
     y, reciprocal = op.outputs
-    t = widened(np.ascontiguousarray(t) if type(t) is np.ndarray else t)
+    centered = op.attrs["centered"]
+    if type(t) is type(y) is np.ndarray and t.shape == y.shape:
+        return _by_loops(lambda extents, t, y: (
+            loops.slope(t, y, reciprocal, extents, centered),), axis, t, y)[0]
+    t = widened(t)
     result = t - y * mean_of(y * t, axis, keepdims=True)
-    if op.attrs["centered"]:
+    if centered:
         result = result - mean_of(t, axis, keepdims=True)
     return reciprocal * result
 
@@ -336,7 +358,7 @@ def _normalised_part(x, axis, epsilon, scale, offset, centered):
             "their extents are not passed")
     x = floating(x)
     axes = axis if isinstance(axis, (tuple, list)) else (axis,)
-    axes = np.lib.array_utils.normalize_axis_tuple(axes, ndim(x), "axis")
+    axes = normalize_axis_tuple(axes, ndim(x), "axis")
     y = normalise_op(
         x, axis=tuple(n - ndim(x) for n in axes), epsilon=epsilon, centered=centered)[0]
     if scale is not None:
@@ -425,24 +447,22 @@ def group_norm(x, groups, scale=None, offset=None, epsilon=1e-5) -> Any:
             f"group_norm takes a batch whose last axis, of the channels, has a known multiple of "
             f"groups = {groups}; got shape {extents}")
     extents = tuple(size(x, axis) if n is None else n for axis, n in enumerate(extents))
-    # Channels first: loops along the other axes are longer.
-    channels_first = (extents[0], extents[-1], *extents[1:-1])
-    parts = reshape(moveaxis(x, -1, 1), (
-        extents[0], groups, extents[-1] // groups, *extents[1:-1]))
-    y = _normalised_part(parts, tuple(range(2, ndim(parts))), epsilon, None, None, True)
-    y = reshape(y, channels_first)
+    parts = reshape(x, (*extents[:-1], groups, extents[-1] // groups))
+    axes = (*range(1, len(extents) - 1), len(extents))
+    y = reshape(_normalised_part(parts, axes, epsilon, None, None, True), extents)
     if scale is not None:
         y = y * _of_channels(scale, "scale", extents)
-    if offset is not None:
-        y = y + _of_channels(offset, "offset", extents)
-    return moveaxis(y, 1, -1)
+    return y if offset is None else y + _of_channels(offset, "offset", extents)
 
 
 def _of_channels(x, name, extents):
-    """Return a number per channel for a batch of channels first."""
+    """Return the numbers of the channels, the last axis."""
     x = joined(x)
     *others, n_numbers = shape(x) or (1,)
     if others.count(1) < len(others) or n_numbers not in (1, None, extents[-1]):
         raise ValueError(
             f"{name} must have one number per channel, shape {extents[-1:]}, got {shape(x)}")
-    return reshape(x, (-1, *[1] * (len(extents) - 2))) if ndim(x) else x
+    x = reshape(x, (-1,))
+    if None not in extents and extents[-1] < SHORT_ROW and math.prod(extents) > SMALL:
+        x = x * np.ones((extents[-2], 1), x.dtype)  # loops run over longer rows
+    return x
