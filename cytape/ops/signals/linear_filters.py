@@ -192,6 +192,9 @@ def lfilter_zi(b, a) -> Any:
     for name, each in (("Numerator", b), ("Denominator", a)):
         if ndim(each) != 1:
             raise ValueError(f"{name} b must be 1-D." if each is b else f"{name} a must be 1-D.")
+    values = values_of(a)
+    if values is not None and values[:1] == 0 and values.any():  # leading zeros do not count
+        a = a[np.flatnonzero(values)[0]:]
     n = max(b.shape[0], a.shape[0])
     b, a = (cut_or_pad_op(each, axis=0, n=n) / a[0] for each in (b, a))
     steady = sum(b) / sum(a)

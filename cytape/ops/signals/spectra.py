@@ -12,7 +12,7 @@ from numpy.lib.array_utils import normalize_axis_index
 from numpy.lib.stride_tricks import sliding_window_view
 
 from cytape.ops.adjoints.identity_groups import together
-from cytape.ops.calls.operands import operand
+from cytape.ops.calls.operands import is_tensor, operand
 from cytape.ops.creation import astype
 from cytape.ops.elementwise import absolute, conj
 from cytape.ops.engine.numpy_wrapper import numpy_function
@@ -27,8 +27,8 @@ from cytape.tensor.values.spec import symbolic_spec
 from cytape.tensor.values.user_warnings import warn
 
 __all__ = [
-    "coherence", "csd", "freqz", "freqz_sos", "istft", "periodogram", "sosfreqz", "spectrogram",
-    "stft", "welch"]
+    "ShortTimeFFT", "coherence", "csd", "freqz", "freqz_sos", "istft", "periodogram", "sosfreqz",
+    "spectrogram", "stft", "welch"]
 
 
 def _segments(x, *, n, step):
@@ -447,3 +447,14 @@ def freqz_sos(sos, worN=512, whole=False, fs=2 * np.pi) -> Any:  # noqa: N803 (S
 
 
 sosfreqz = freqz_sos
+
+
+class ShortTimeFFT(signal.ShortTimeFFT):
+    """Short-time Fourier transforms, as `scipy.signal.ShortTimeFFT`, of arrays only."""
+
+    def __init__(self, win, *args, **options) -> None:
+        if is_tensor(win):
+            raise TypeError(
+                "ShortTimeFFT takes no tensors: call stft, istft or spectrogram, with the window "
+                "as an array; the signal may be a tensor")
+        super().__init__(win, *args, **options)

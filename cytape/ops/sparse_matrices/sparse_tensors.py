@@ -1,5 +1,6 @@
 """`SparseTensor`: a sparse matrix whose stored values are a tensor, and how to make one."""
 
+import functools
 import operator
 
 import numpy as np
@@ -13,7 +14,7 @@ from cytape.ops.matrix_products import conj_if_complex
 from cytape.ops.shaping import ndim, reshape, swapaxes
 from cytape.ops.sparse_matrices.patterns import Pattern, pattern_of
 from cytape.ops.sparse_matrices.sparse_products import product_op
-from cytape.tensor import Tensor, convert_to_tensor
+from cytape.tensor import Tensor, convert_to_tensor, nest
 
 
 class SparseTensor:
@@ -163,14 +164,19 @@ class SparseTensor:
         places = self.pattern.rows.astype(np.int64) * n + self.indices
         return reshape(scatter_add(convert_to_tensor(self.data), places, (m * n,)), (m, n))
 
-    def diagonal(self):
-        """Return the main diagonal."""
-        on = np.flatnonzero(self.pattern.rows == self.indices)
+    def diagonal(self, k=0):
+        """Return the k-th diagonal."""
+        m, n = self.shape
+        rows = self.pattern.rows
+        on = np.flatnonzero(rows + k == self.indices)
         return scatter_add(
-            convert_to_tensor(self.data)[on], self.indices[on], (min(self.shape),))
+            convert_to_tensor(self.data)[on], np.minimum(rows, self.indices)[on],
+            (max(0, min(m + min(k, 0), n - max(k, 0))),))
 
-    def sum(self, axis=None):
+    def sum(self, axis=None, dtype=None, out=None):
         """Return the sum of all elements, or of those along an axis."""
+        if dtype is not None or out is not None:
+            raise TypeError("the sum of a SparseTensor takes no dtype and no out")
         if axis is None:
             return np.sum(self.data)
         ones = np.ones(self.shape[axis], self.dtype)
@@ -186,8 +192,31 @@ class SparseTensor:
 
     tocsc = tocoo = tocsr
 
+    def asformat(self, format, copy=False):  # noqa: A002
+        """Return this matrix: all are in compressed rows."""
+        return self
+
     def __array__(self, dtype=None, copy=None):
         raise TypeError("a SparseTensor does not convert to an array: call its method toarray()")
+
+    def __getattr__(self, name):
+        advice = ": call toarray(), whose result has all operations of tensors" if hasattr(
+            sparse.csr_array, name) else ""
+        raise AttributeError(f"a SparseTensor has no {name!r}{advice}")
+
+
+def without_sparse_tensors(function):
+    """Return a function of SciPy that refuses a SparseTensor."""
+    @functools.wraps(function)
+    def called(*args, **options):
+        if any(isinstance(x, SparseTensor) for x in nest.flatten((args, options))):
+            raise TypeError(
+                f"{function.__name__} takes no SparseTensor: call its toarray(), or make the "
+                "matrix of the values and all positions, csr_array((values, (rows, columns)))")
+        return function(*args, **options)
+
+    called.refuses_tensors = True  # not advised instead of SciPy's
+    return called
 
 
 def from_elements(data, rows, cols, shape):

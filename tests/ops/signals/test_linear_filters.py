@@ -81,6 +81,8 @@ def test_sections():
     agree_with_scipy(lambda library, sos: library.sosfilt_zi(with_ones(sos)), [FREE])
     agree_with_scipy(lambda library, b, a: library.lfilter_zi(b, a),
                      [np.array([1.0, 2.0, 0.5]), np.array([2.0, -0.5])])
+    agree_with_scipy(lambda library, b, a: library.lfilter_zi(b, np.concatenate([[0, 0], a])),
+                     [np.array([0.3, 0.2, 0.1]), np.array([1.5, -0.4])])
 
 
 def test_states_of_broadcast_shape():

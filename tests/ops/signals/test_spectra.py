@@ -168,3 +168,13 @@ def test_signals_without_elements(name):
             strict=True):
         assert np.shape(found) == np.shape(expected)
     assert cytape.grad(lambda x: np.sum(np.abs(call(signal, x)[-1])))(np.zeros(0)).shape == (0,)
+
+
+def test_classes_take_arrays_only():
+    window = np.hanning(5)
+    found, expected = (
+        library.ShortTimeFFT(window, 2, 1.0).stft(np.arange(20.0))
+        for library in (signal, scipy_signal))
+    np.testing.assert_array_equal(found, expected)
+    with pytest.raises(TypeError, match="call stft, istft or spectrogram"):
+        signal.ShortTimeFFT(cytape.constant(window), 2, 1.0)

@@ -25,8 +25,11 @@ OPERATIONS = {
     "constant": lambda a: a + scipys.eye_array(3) - (scipys.eye_array(3) - a),
     "copies": lambda a: a.copy().tocsr().tocsc().tocoo()}
 RESULTS = {
-    "diagonal": lambda a: a.diagonal(), "sum": lambda a: a.sum(), "rows": lambda a: a.sum(0),
-    "columns": lambda a: a.sum(1), "dot": lambda a: a.dot(np.arange(3.0)),
+    "diagonal": lambda a: a.diagonal(), "upper": lambda a: a.diagonal(1),
+    "lower": lambda a: a.diagonal(-1), "none": lambda a: a.diagonal(3), "sum": lambda a: a.sum(),
+    "format": lambda a: a.asformat("csc").sum(), "np.sum": lambda a: np.sum(a),
+    "rows": lambda a: a.sum(0), "columns": lambda a: a.sum(1),
+    "dot": lambda a: a.dot(np.arange(3.0)),
     "array": lambda a: np.arange(3.0) @ a, "left": lambda a: np.arange(6.0).reshape(2, 3) @ a}
 
 
@@ -62,3 +65,13 @@ def test_missing_operations_name_a_replacement():
         a * np.ones((3, 3))
     with pytest.raises(ValueError, match="inconsistent shapes"):
         a + scipys.eye_array(4)
+    for call in (lambda: a.power(2), lambda: a.multiply(2.0), lambda: a.tolil()):
+        with pytest.raises(AttributeError, match="call toarray"):
+            call()
+    with pytest.raises(AttributeError, match="has no 'colour'$"):
+        a.colour  # noqa: B018
+    for call in (lambda: sparse.hstack([a, a]), lambda: sparse.block_diag([a]),
+                 lambda: sparse.kron(a, np.eye(2)), lambda: sparse.tril(a)):
+        with pytest.raises(TypeError, match=r"takes no SparseTensor: call its toarray\(\)"):
+            call()
+    assert sparse.kron(scipys.eye_array(2), scipys.eye_array(2)).shape == (4, 4)
