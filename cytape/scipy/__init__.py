@@ -7,7 +7,7 @@ import importlib as _importlib
 from typing import Any as _Any
 
 try:
-    import scipy as _scipy  # noqa: F401
+    import scipy as _scipy
 except ImportError as _error:
     raise ImportError(
         "cytape.scipy needs SciPy, an optional dependency: pip install scipy") from _error
@@ -18,10 +18,10 @@ __all__ = [
 
 
 def __getattr__(name: str) -> _Any:
-    """Import a module at its first use, as SciPy does."""
+    """Import a module at its first use, as SciPy does; return SciPy's own of other names."""
     if name in __all__:
         return _importlib.import_module(f"cytape.scipy.{name}")
-    raise AttributeError(f"module 'cytape.scipy' has no attribute {name!r}")
+    return getattr(_scipy, name)
 
 
 def __dir__() -> list[str]:

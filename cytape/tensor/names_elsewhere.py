@@ -1,6 +1,7 @@
 """Advice for names and keywords of other libraries that programs ask of this package."""
 
 import functools
+import importlib.util
 import re
 import sys
 from collections.abc import Callable
@@ -228,14 +229,20 @@ def advising(function: _F) -> _F:
 
 
 class _Finder:
-    """Errors of ``import cytape.lax`` with advice; Python asks it after all other finders."""
+    """Errors of ``import cytape.lax`` with advice; Python asks it after all other finders.
+
+    Modules of SciPy without a version here are attributes, but cannot be imported by these names.
+    """
 
     @staticmethod
     def find_spec(name: str, path: Any = None, target: Any = None) -> None:
         module, _, last = name.rpartition(".")
-        if last in NAMES.get(module, ()):
-            raise ModuleNotFoundError(
-                f"No module named {name!r}: {NAMES[module][last]}", name=name)
+        advice = NAMES.get(module, {}).get(last)
+        scipys = name.removeprefix("cytape.") if module.startswith("cytape.scipy") else ""
+        if scipys and importlib.util.find_spec(scipys):
+            advice = f"import {scipys}, which has no version here"
+        if advice:
+            raise ModuleNotFoundError(f"No module named {name!r}: {advice}", name=name)
 
 
 sys.meta_path.append(_Finder)

@@ -50,10 +50,20 @@ def test_imports_of_missing_names_have_the_advice(line, advice):
     ("import cytape.lax", "see cytape.stop_gradient"),
     ("from cytape.optim import Adam", "see cytape.optimizers$"),
     ("import cytape.nn.functional as F", "its functions are here"),
+    ("from cytape.scipy.spatial.transform import Rotation", "import scipy.spatial.transform"),
+    ("import cytape.scipy.nonsense", "'cytape.scipy.nonsense'$"),
     ("import cytape.nonsense", "'cytape.nonsense'$")])
 def test_imports_of_missing_modules_have_the_advice(line, advice):
     with pytest.raises(ModuleNotFoundError, match=f"No module named.*{advice}"):
         exec(line, {})
+
+
+def test_modules_of_scipy_without_a_version_are_its_own():
+    import scipy.constants
+
+    assert cytape.scipy.constants is scipy.constants
+    with pytest.raises(AttributeError, match="has no attribute 'nonsense'"):
+        cytape.scipy.nonsense  # noqa: B018
 
 
 @each("name, instead", [
