@@ -65,6 +65,8 @@ class Contents:
     rule : callable
     found : dict of int to (callable, list)
         Functions of the rule, with the objects that they reach by name (see `Bindings`).
+    tensors : bool, optional
+        Whether values of tensors and variables count.
 
     Examples
     --------
@@ -81,7 +83,9 @@ class Contents:
 
     __slots__ = ("_arrays", "_others", "_scope")
 
-    def __init__(self, rule: Any, found: dict[int, tuple[Any, list]]) -> None:
+    def __init__(
+        self, rule: Any, found: dict[int, tuple[Any, list]], tensors: bool = True,
+    ) -> None:
         self._arrays: list[tuple[str, np.ndarray, bytes]] = []
         self._others: list[tuple[str, Any, Mapping]] = []
         left = [] if found else [("", rule)]
@@ -106,7 +110,8 @@ class Contents:
             for name, x in reached(left, self._scope).values():
                 if isinstance(x, np.ndarray):
                     self._arrays.append((name, x, sample_of(x)))
-                elif content := _content_of(x, self._scope):
+                elif (tensors or not isinstance(x, Tensor)) and (
+                        content := _content_of(x, self._scope)):
                     self._others.append((name, x, content))
 
     def are_empty(self) -> bool:

@@ -57,8 +57,9 @@ def recompute_grad(f: Callable, *arguments: Any) -> Callable[..., Any]:
     TypeError
         If `f` is no function, or arguments follow it: they are for the function that is returned.
     TapeStateError
-        Where a graph is built of the backward pass of an eager call, if a variable that `f` read
-        has been assigned to since.
+        If an array, attribute or element that `f` reads, and that is not restored, is another at
+        the backward pass; where a graph is built of the backward pass of an eager call, also if a
+        variable that `f` read has been assigned to since.
 
     See Also
     --------
@@ -74,9 +75,9 @@ def recompute_grad(f: Callable, *arguments: Any) -> Callable[..., Any]:
     its closure or the names that it uses. Other threads should leave such streams alone meanwhile.
     The closure of `f`, its defaults, the globals that it names, and those of functions that it
     calls, are restored as they were at the call, with the values of tensors and of arrays of at
-    most 64 KiB; names that `f` assigns to are not. The caller must keep everything else unchanged
-    that affects the result: attributes of objects, and elements of lists and of larger arrays that
-    are not arguments.
+    most 64 KiB; names that `f` assigns to are not. Of attributes of objects, elements of lists and
+    larger arrays, changes by others than `f` are found and refused; what is in a file or in an
+    object of a library must stay as it was.
 
     Results of `f` other than tensors are returned unchanged.
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from cytape.autodiff.contents import Contents
 from cytape.autodiff.forward_accumulator import ForwardAccumulator
 from cytape.autodiff.gradient_tape import GradientTape
+from cytape.autodiff.transform_arguments import name_of
 from cytape.autodiff.wrapped_calls import is_plain_tensor, lent, value_of, with_tensors
 from cytape.core.vspace import VSpace
+from cytape.errors import TapeStateError
 from cytape.ops.creation import identity_op
 from cytape.tensor import nest
 from cytape.tensor.recording.state import Reads, TangentRecorder, stop_recording
@@ -53,7 +56,8 @@ class FirstRun:
         from cytape.ops.python import repeated_draws  # here: numpy.random is slow to import
         from cytape.ops.python.bound_names import Bindings
 
-        self._draws, self._bindings = repeated_draws, Bindings(f)
+        self._f, self._draws, self._bindings = f, repeated_draws, Bindings(f)
+        self._contents = Contents(f, self._bindings.found, tensors=False)
         # New ids distinguish an argument from the same tensor in a closure.
         arguments = list(filter(is_plain_tensor, leaves_of_arguments((args, kwargs))))
         with stop_recording():
@@ -70,6 +74,7 @@ class FirstRun:
             result = f(*args, **kwargs)
             leaves = [value_of(leaf) for leaf in leaves_of_result(result)]
             self._result = nest.pack_sequence_as(result, leaves)
+        self._written = {*self._contents.changed()}  # by the call itself
         self._states = repeated_draws.moved(states) + streams.of_graphs
         self._values = reads.found_variables
         with holding(self._values):  # outer first runs note the values before this call
@@ -96,7 +101,18 @@ class FirstRun:
         """Call with the function, in the state before the first call, for this thread.
 
         Variables, random streams, and the closure and globals of the function are restored.
+
+        Raises
+        ------
+        TapeStateError
+            If anything else that the function reads was written to since, but by the call.
         """
+        written = {*self._contents.changed()} - self._written
+        if written:
+            raise TapeStateError(
+                f"{name_of(self._f)} runs again for its derivative, but reads "
+                f"{min(written)!r}, which was replaced or changed in place since the call. Read a "
+                "copy made before the call (x = x.copy()), or pass it as an argument")
         with holding(self._values), self._draws.repeating(self._states):
             return call(self._bindings.function())
 

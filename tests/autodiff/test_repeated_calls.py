@@ -180,8 +180,54 @@ def test_tensors_in_objects_that_are_others_by_now_raise(wrapper, in_place):
             layer.c = w * 3.0
         return cnp.sum(y)
 
-    with pytest.raises(TapeStateError, match="not find .* any more.*attribute, was replaced"):
+    message = "not find .* any more.*attribute, was replaced" if in_place else "reads 'c', which"
+    with pytest.raises(TapeStateError, match=message):
         cytape.grad(f)(np.array([1.0, 2.0, 3.0]))
+
+
+class Data:
+    """An array as an attribute."""
+
+    def __init__(self, array):
+        self.array = array
+
+
+@each(
+    wrapper=[cytape.checkpoint, cytape.recompute_grad,
+             lambda f: lambda q: cytape.checkpointed_scan(f, q, 3, 1),
+             lambda f: lambda q: cytape.checkpoint_sequential([f, lambda q: q], 2, q)],
+    reads=["closure", "attribute", "list"])
+def test_buffers_that_are_filled_again_before_the_derivative_raise(wrapper, reads):
+    buffer = np.ones((100, 100) if reads == "closure" else 3)
+    data, arrays = Data(buffer), [buffer]
+    layer = wrapper({
+        "closure": lambda q: q + cnp.sum(q * buffer),
+        "attribute": lambda q: q + cnp.sum(q * data.array),
+        "list": lambda q: q + cnp.sum(q * arrays[0]),
+    }[reads])
+
+    def f(w):
+        y = layer(w)
+        buffer[0] = 2.0
+        return y
+
+    with pytest.raises(TapeStateError, match="which was replaced or changed in place since"):
+        cytape.grad(f)(1.0)
+    assert float(cytape.grad(layer)(1.0)) > 1.0
+
+
+@wrappers
+def test_a_function_may_write_to_what_it_reads(wrapper):
+    data, seen = Data(np.zeros(20_000)), []
+
+    def f(q):
+        seen.append(1)
+        data.array[0] += 1.0
+        data.n = len(seen)
+        return cnp.sin(q)
+
+    assert cytape.grad(lambda w: wrapper(f)(wrapper(f)(w)))(0.5) == pytest.approx(
+        np.cos(np.sin(0.5)) * np.cos(0.5))
 
 
 def test_tensors_in_objects_may_have_no_gradient():
