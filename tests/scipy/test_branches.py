@@ -38,6 +38,14 @@ def by_state_as_where(t, y, rates):
             y[0] * cnp.where(is_high, 1, rates[1])]
 
 
+def by_rate_and_state(t, y, rates):
+    if rates[0] > 2:
+        return [-y[0], y[1] ** 2]
+    if y[0] > 1.5:
+        return [-rates[0] * y[0], y[0]]
+    return [-rates[0] * (3 - y[0]), y[0] * rates[1]]
+
+
 def by_steps(t, y, rates):
     """Branch in more ways than are computed in groups."""
     for i in range(40):
@@ -56,7 +64,7 @@ def solved(rhs, **options):
 
 
 @each("branching, other", [(by_time, by_time_as_where), (by_state, by_state_as_where),
-                           (by_steps, plainly)])
+                           (by_rate_and_state, by_state_as_where), (by_steps, plainly)])
 def test_derivatives_are_those_without_branches(branching, other):
     for options in ({}, {"method": "Radau"}, {"gradient": "forward"}):
         expected = cytape.jacobian(solved(other, **options), (0, 1))(START, RATES)
@@ -91,7 +99,12 @@ def test_integrands_with_branches():
     def smooth(x, rate):
         return cnp.where(x < 1, cnp.exp(-rate * x), cnp.exp(-rate) * (2 - x))
 
-    gradients = [cytape.grad(lambda rate: quad(f, 0, 2, (rate,))[0]) for f in (kinked, smooth)]  # noqa: B023
+    def by_rate(x, rate):
+        return rate * x if rate > 2 else kinked(x, rate)
+
+    gradients = [cytape.grad(lambda rate: quad(f, 0, 2, (rate,))[0])  # noqa: B023
+                 for f in (kinked, by_rate, smooth)]
     for _ in range(4):
-        np.testing.assert_allclose(gradients[0](1.3), gradients[1](1.3), 1e-9)
+        expected = gradients[2](1.3)
+        np.testing.assert_allclose([f(1.3) for f in gradients[:2]], [expected] * 2, 1e-9)
     check_grads(lambda rate: quad(kinked, 0, 2, (rate,), points=[1.0])[0], [1.3], order=2)

@@ -1,11 +1,14 @@
 """Batches of calls of a function that branches by values: calls that take the same branches.
 
-A path is the tuple of outcomes of the conditions that a call meets. Along a path a function can be
-traced: `bool` of a symbolic tensor is the next outcome.
+A path is the tuple of outcomes of the conditions that a call meets, with the places of these in the
+program. Along a path a function can be traced: `bool` of a symbolic tensor is the next outcome.
+Conditions of tensors that do not differ between calls are part of it, too; so functions must get
+the same arguments as tensors to find a path and to follow it.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -40,11 +43,11 @@ def note_manner(identity: Identity | None, manner: str) -> None:
 
 
 class Undecided(SymbolicTensorError):
-    """A condition beyond the end of the path: `tensor`."""
+    """A condition beyond the end of the path, of `tensor` at `place`."""
 
-    def __init__(self, tensor: Any) -> None:
+    def __init__(self, tensor: Any, place: tuple) -> None:
         super().__init__(f"the value of {tensor!r} decides about a branch")
-        self.tensor = tensor
+        self.tensor, self.place = tensor, place
 
 
 def along(path: tuple, function: Callable, *args: Any) -> Any:
@@ -52,9 +55,13 @@ def along(path: tuple, function: Callable, *args: Any) -> Any:
     left = iter(path)
 
     def outcome(tensor: Any) -> bool:
-        for known in left:
+        frame = sys._getframe(1)
+        here = frame.f_code.co_name, frame.f_code.co_firstlineno, frame.f_lasti
+        for place, known in left:
+            if place != here:
+                raise SymbolicTensorError(f"another condition than before, of {tensor!r}")
             return known
-        raise Undecided(tensor)
+        raise Undecided(tensor, here)
 
     before = getattr(branches, "outcome", None)
     branches.outcome = outcome
@@ -65,15 +72,22 @@ def along(path: tuple, function: Callable, *args: Any) -> Any:
 
 
 def conditions(path: tuple, function: Callable, *args: Any) -> Any:
-    """Return the condition that follows a path in each call of a batch; a number if none does."""
+    """Return the condition that follows a path in each call of a batch; a number if none does.
+
+    A dict of the conditions by their place, which a trace keeps.
+    """
+    places: list = []
+
     def condition(*args: Any) -> Any:
         try:
             along(path, function, *args)
         except Undecided as found:
+            places[:] = [found.place]
             return reshape(not_equal(found.tensor, 0), ())
         return 0.0
 
-    return vmap(condition)(*args)
+    found = vmap(condition)(*args)
+    return {(*places, None)[0]: found}
 
 
 def groups_of(conditions: Callable, n: int) -> list | None:
@@ -92,12 +106,12 @@ def groups_of(conditions: Callable, n: int) -> list | None:
         if not left:
             return groups
         path, calls = left.pop()
-        found = np.asarray(conditions(path, calls))
-        if found.dtype != bool:
+        (place, found), = conditions(path, calls).items()
+        if place is None:
             groups.append((path, calls))
             continue
         for outcome in (True, False):
-            chosen = calls[found == outcome]
+            chosen = calls[np.asarray(found) == outcome]
             if chosen.size:
-                left.append(((*path, outcome), chosen))
+                left.append(((*path, (place, outcome)), chosen))
     return None

@@ -269,8 +269,8 @@ class Rule:
             groups = groups_of(lambda path, i: call(_conditions, path, points[i]), len(points))
             if groups is None:
                 raise Unknown
-            note_manner(identity, "groups")
             parts = [call(_gradients, path, points[i]) for path, i in groups]
+            note_manner(identity, "groups")
             return np.concatenate(parts)[np.argsort(np.concatenate([i for _, i in groups]))]
 
 
@@ -284,6 +284,7 @@ def _gradients(name: str, function: Callable, path: tuple, points: Any, tensors:
 
 
 def _conditions(name: str, function: Callable, path: tuple, points: Any, tensors: list) -> Any:
+    tensors = list(map(convert_to_tensor, tensors))  # as for derivatives
     return conditions(path, lambda x: function(x, *tensors), points)
 
 

@@ -112,10 +112,14 @@ class RightHandSide:
         is_split = manner_of(self.identity) == "groups"
         groups = self._groups_of(times, states, tensors) if is_split else None
         given = times, states, tensors, *arrays
-        if groups is None:
-            return self.kept(function, shapes)(*given)
-        paths, *places = groups
-        return self.kept(_in_groups, shapes, function, paths)(*places, *given)
+        if groups is not None:
+            paths, *places = groups
+            try:
+                return self.kept(_in_groups, shapes, function, paths)(*places, *given)
+            except Exception as error:
+                require_of_tracing(error)
+                self._note("one by one")
+        return self.kept(function, shapes)(*given)
 
     def _groups_of(self, times: np.ndarray, states: np.ndarray, tensors: list) -> Any:
         """Return rows that take the same branches, as `_groups`; None if there are many groups."""
@@ -200,13 +204,18 @@ class RightHandSide:
         if manner == "groups" and graph_for(given) is None:
             known = [data_of(convert_to_tensor(x)) for x in given]
             groups = self._groups_of(known[0], known[1], known[2:])
-            if groups is not None:
-                return self.in_groups(*groups).at(times, states, tensors)
+            try:
+                if groups is not None:
+                    return self.in_groups(*groups).at(times, states, tensors)
+            except Exception as error:
+                require_of_tracing(error)
+                self._note("one by one")
         each = times.tolist() if isinstance(times, np.ndarray) else times
         return cnp.stack([self(t, states[i], tensors) for i, t in enumerate(each)])
 
 
 def _conditions(rhs, path, times, states, tensors):
+    tensors = list(map(convert_to_tensor, tensors))  # as for derivatives
     return conditions(path, lambda t, y: rhs(t, y, tensors), times, states)
 
 
