@@ -9,6 +9,7 @@ Side effects are passed on as in loops, see `while_op`.
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -169,7 +170,7 @@ def _vjp(op: Any, *gradients: Tensor | None) -> list[Tensor | None]:
             parts, reversed(parts), all_seeds, results, strict=True):
         needed.append(residuals(
             part.graph, part.inputs, seeds, part.first_of_derivative, own_results, part.inputs,
-            lambda x, part=part, other=other: _kind(part, other, x) is not None))
+            functools.partial(_is_kept, part, other)))
     kept = _kept(inputs[0], parts, needed)
     bodies, all_passed = [], []
     for part, own_needed, own_kept, own_results in zip(parts, needed, kept, results, strict=True):
@@ -211,6 +212,10 @@ def _kept(
         passed.append(given)
     history = call_branch(predicate, bodies, passed)[len(parts[0].outputs) :]
     return [[history[place] for place in of_part] for of_part in places]
+
+
+def _is_kept(part: _Part, other: _Part, x: Tensor) -> bool:
+    return _kind(part, other, x) is not None
 
 
 def _kind(part: _Part, other: _Part, x: Tensor) -> Any:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
+import cytape.ops.neural.normalisation_loops as loops
 from cytape.ops.adjoints.conform import count, countable, widened
 from cytape.ops.broadcasting import broadcast_to
 from cytape.ops.calls.operands import SMALL, axis_in_batch, is_tensor, joined
@@ -20,7 +21,6 @@ from cytape.ops.creation import astype
 from cytape.ops.elementwise import maximum, sqrt
 from cytape.ops.engine import batch_axis
 from cytape.ops.engine.op_kinds import general
-from cytape.ops.neural import normalisation_loops as loops
 from cytape.ops.neural.neural_ops import floating
 from cytape.ops.reductions import mean as mean_of
 from cytape.ops.reductions import sum
