@@ -60,6 +60,8 @@ else:
         record("kl_div", POSITIVE, POSITIVE), record("huber", uniform(1, 2), uniform(-0.9, 4, [2])),
         record("pseudo_huber", POSITIVE, SIGNED),
         private("Log1pOver", elementary_functions.log1p_over, POSITIVE),
+        OpSpec("ScipyKlDivSlope", elementary_functions._kl_div_slope, lambda x, y: (y - x) / y,
+               [case((3, 4), (3, 4))], (POSITIVE, POSITIVE), BOTH),
     ]
     INTEGRALS = [
         record("exp1", POSITIVE, dtypes=HOLOMORPHIC), record("expi", POSITIVE, dtypes=HOLOMORPHIC),

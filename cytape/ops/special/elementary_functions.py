@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 
+import cytape.ops.special_kernels.quotient_ufuncs as quotient_ufuncs
 import cytape.ops.special_kernels.special_ufuncs as special
 from cytape.ops.adjoints.safe_quotients import power_in_base
 from cytape.ops.engine.op_kinds import elementwise
@@ -123,15 +124,22 @@ def _log_ratio(x, y):
     return np.where(is_near, near, np.log(x) - np.log(y))
 
 
+def _is_limit(x, y):
+    """Return where 1 - x / y is 1, the limit, though NumPy would divide by 0 or infinity."""
+    return (x == 0) & (y == 0) | (x < np.inf) & (y == np.inf)
+
+
 entr = elementwise("ScipyEntr", special.entr, lambda y, x: -np.log(x) - 1)
 rel_entr = elementwise(
     "ScipyRelEntr", special.rel_entr,
     lambda z, x, y: 1 + _log_ratio(x, y), lambda z, x, y: inside((x >= 0) & (y >= 0), -x / y))
+_kl_div_slope = elementwise(
+    "ScipyKlDivSlope", quotient_ufuncs.divergence_slope,
+    lambda s, x, y: inside(s == s, np.where(_is_limit(x, y), 0, -1 / y)),
+    lambda s, x, y: inside(s == s, np.where(_is_limit(x, y), 0, x / (y * y))))
 kl_div = elementwise(
     "ScipyKlDiv", special.kl_div,
-    lambda z, x, y: _log_ratio(x, y), lambda z, x, y: inside(
-        (x >= 0) & (y >= 0),
-        np.where((x == 0) & (y == 0) | (x < np.inf) & (y == np.inf), 1, (y - x) / y)))
+    lambda z, x, y: _log_ratio(x, y), lambda z, x, y: _kl_div_slope(x, y))
 huber = elementwise(
     "ScipyHuber", special.huber,
     lambda z, delta, r: inside(

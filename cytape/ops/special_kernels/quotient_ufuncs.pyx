@@ -131,6 +131,31 @@ cdef extern from *:
         (PyUFuncGenericFunction)cytape_unit_npy_float_loop,
         (PyUFuncGenericFunction)cytape_unit_npy_double_loop,
     };
+
+    /* (b - a) / b, the derivative of a * log(a / b) - a + b in b: 1 at the origin and at infinite
+       b; NaN for negative operands. */
+    #define CYTAPE_DIVERGENCE_SLOPE(type) \
+        CYTAPE_FOR_CPU CYTAPE_NO_BRANCHES static void cytape_divergence_slope_##type##_loop( \
+                char **data, const npy_intp *count, const npy_intp *strides, void *extra) { \
+            npy_intp i; \
+            CYTAPE_INDEPENDENT \
+            for (i = 0; i < *count; i++) { \
+                const type a = *(const type *)(data[0] + i * strides[0]); \
+                const type b = *(const type *)(data[1] + i * strides[1]); \
+                const int is_limit = ((a == 0) & (b == 0)) \
+                    | (isless(a, (type)INFINITY) & (b == (type)INFINITY)); \
+                const int is_inside = isgreaterequal(a, 0) & isgreaterequal(b, 0); \
+                const type slope = is_limit ? (type)1 : ((is_limit ? 0 : b) - a) \
+                    / (is_limit ? (type)1 : b); \
+                *(type *)(data[2] + i * strides[2]) = is_inside ? slope : (type)NAN; \
+            } \
+        }
+    CYTAPE_DIVERGENCE_SLOPE(npy_float)
+    CYTAPE_DIVERGENCE_SLOPE(npy_double)
+    static PyUFuncGenericFunction cytape_divergence_slope[] = {
+        (PyUFuncGenericFunction)cytape_divergence_slope_npy_float_loop,
+        (PyUFuncGenericFunction)cytape_divergence_slope_npy_double_loop,
+    };
     static char cytape_pairs_of_floats[3 * 2] = {
         NPY_FLOAT, NPY_FLOAT, NPY_FLOAT, NPY_DOUBLE, NPY_DOUBLE, NPY_DOUBLE,
     };
@@ -143,6 +168,7 @@ cdef extern from *:
     PyUFuncGenericFunction* cytape_over_squares
     PyUFuncGenericFunction* cytape_power_less_one
     PyUFuncGenericFunction* cytape_unit
+    PyUFuncGenericFunction* cytape_divergence_slope
     char* cytape_float_types
     char* cytape_pairs_of_floats
     void** cytape_nothing
@@ -156,3 +182,5 @@ cdef object ufunc(PyUFuncGenericFunction* loops, char* types, int n_operands, ch
 over_squares = ufunc(cytape_over_squares, cytape_float_types, 3, b"over_squares")
 power_less_one = ufunc(cytape_power_less_one, cytape_float_types, 3, b"power_less_one")
 unit = ufunc(cytape_unit, cytape_pairs_of_floats, 2, b"unit")
+divergence_slope = ufunc(
+    cytape_divergence_slope, cytape_pairs_of_floats, 2, b"divergence_slope")

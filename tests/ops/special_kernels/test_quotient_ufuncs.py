@@ -110,3 +110,15 @@ def test_to_look_at_what_is_large_is_no_overflow():
         x = np.full(300, large, dtype)
         with np.errstate(all="raise", under="ignore"):
             np.testing.assert_allclose(quotient_ufuncs.over_squares(x, x, x), 0.5 / x, 1e-6)
+
+
+@each("dtype", DTYPES)
+def test_slopes_of_divergences(dtype):
+    a, b = (np.tile(x.ravel(), 9) for x in np.meshgrid(extremes(dtype), extremes(dtype)))
+    is_limit = (a == 0) & (b == 0) | (a < INF) & (b == INF)
+    with np.errstate(all="ignore"):
+        expected = np.where((a >= 0) & (b >= 0), np.where(is_limit, 1, (b - a) / b), NAN)
+        for step in (1, 2):
+            found = quotient_ufuncs.divergence_slope(a[::step], b[::step])
+            assert found.dtype == dtype
+            np.testing.assert_array_equal(found, expected[::step])
