@@ -120,29 +120,23 @@ def _cumprod_back(g, x, *, axis):
 
 def _others(x, *starts, axis):
     """Return for each product its derivative in each factor, (products, *shape of x)."""
-    found = []
-    for line in np.ndindex(_products_shape(x, *starts, axis=axis)):
-        of_line = np.zeros_like(x)
-        for place in np.ndindex(x.shape):
-            if _product_of(place, *starts, axis=axis) != line:
-                continue
-            others = x.copy()
-            others[place] = 1
-            of_line[place] = np.prod([others[other] for other in np.ndindex(x.shape)
-                                      if _product_of(other, *starts, axis=axis) == line])
-        found.append(of_line)
-    return np.array(found)
+    places = np.indices(x.shape)
+    number = np.searchsorted(starts[0], places[axis[0]], "right") - 1 if starts else 0
+    places[list(axis)] = number
+    shape = _products_shape(x, *starts, axis=axis)
+    product_of = np.ravel_multi_index(places, shape, mode="wrap")
+    found = np.zeros((np.prod(shape), *x.shape), x.dtype)
+    for product, of_product in enumerate(found):
+        factors = (product_of == product) & (number >= 0)
+        others = np.tile(x[factors], (np.sum(factors), 1))
+        np.fill_diagonal(others, 1)
+        of_product[factors] = others.prod(1)
+    return found
 
 
 def _products_shape(x, *starts, axis):
     count = len(starts[0]) if starts else 1
     return tuple([count if i in axis else n for i, n in enumerate(x.shape)])
-
-
-def _product_of(place, *starts, axis):
-    """Return which product a factor belongs to."""
-    number = np.searchsorted(starts[0], place[axis[0]], "right") - 1 if starts else 0
-    return tuple([int(number) if i in axis else k for i, k in enumerate(place)])
 
 
 def _products_back(g, x, *starts, axis, cumulative):
