@@ -187,7 +187,7 @@ def root_of_variance(variance):
     return where_op(nothing, 0, sqrt(where_op(nothing, 1, variance)))
 
 
-def _ddof(ddof, correction):
+def ddof_of(ddof, correction):
     """Return `ddof`, or `correction` of the array API, as a Python number."""
     if correction is not _NoValue:
         if ddof != 0:
@@ -210,7 +210,7 @@ def var(
     >>> grad(np.var)(np.array([1.0, 3.0]))
     array([-1.,  1.])
     """
-    ddof = _ddof(ddof, correction)
+    ddof = ddof_of(ddof, correction)
     if is_given(where) or is_given(mean) or loses_imaginary(a, dtype):
         return _var_of_some(a, axis, dtype, ddof, keepdims, where, mean)
     return var_op(a, axis=axis, dtype=dtype, ddof=ddof, keepdims=keepdims)
@@ -232,7 +232,7 @@ def std(
     >>> grad(np.std)(np.array([2.0, 2.0]))
     array([0., 0.])
     """
-    ddof = _ddof(ddof, correction)
+    ddof = ddof_of(ddof, correction)
     if is_given(where) or is_given(mean) or loses_imaginary(a, dtype):
         return root_of_variance(_var_of_some(a, axis, dtype, ddof, keepdims, where, mean))
     return std_op(a, axis=axis, dtype=dtype, ddof=ddof, keepdims=keepdims)

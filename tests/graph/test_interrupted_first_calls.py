@@ -161,7 +161,7 @@ def test_a_first_call_leaves_nothing_wherever_it_is_interrupted(way, name):
 @pytest.mark.parametrize("step", table([191], [13]))
 @pytest.mark.parametrize("way", WAYS)
 def test_a_first_call_leaves_nothing_where_it_is_interrupted(way, step):
-    check(way, PROGRAMS, step)
+    check(way, PROGRAMS, 4 * step if way == "with checkpoints" else step)  # has most points
 
 
 CALLS_TO_MAKE_AGAIN = {

@@ -310,7 +310,7 @@ def test_a_batch_of_tangents_is_what_they_are_one_by_one(spec, case, dtype):
         assert_close(actual, np.stack(expected), spec)
 
 
-@calls(["float64"], one_case=True, moving=1)
+@calls(["float64"], one_case=True, moving=1, turn=0)
 @each(by_transposition=[False, True], n=[0, 1])
 def test_no_direction_and_a_single_one(spec, case, dtype, n, by_transposition):
     call = Call(spec, case, dtype)

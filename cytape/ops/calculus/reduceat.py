@@ -26,10 +26,14 @@ from .ufunc_folds import fold_op, result_dtype, slopes_of_fold
 EXTREMA = {np.maximum, np.minimum, np.fmax, np.fmin}
 
 
-def _spec(x, starts, *, axis, dtype=None, **_):
+def _with_extent(x, axis, n, dtype=None):
     shape = list(shape_rules.shape_of(x, "reduceat"))
-    shape[axis] = starts.shape[0] if starts.shape else None
+    shape[axis] = n
     return symbolic_spec(tuple(shape), x.dtype if dtype is None else dtype)
+
+
+def _spec(x, starts, *, axis, dtype=None, **_):
+    return _with_extent(x, axis, starts.shape[0] if starts.shape else None, dtype)
 
 
 def _ufunc(name):
@@ -60,19 +64,14 @@ def _spread(g, starts, *, n, name, axis):
     return _by(lambda g: spread(g, starts, n, axis, _ufunc(name) is np.subtract), g)
 
 
-def _spread_spec(g, starts, *, n, axis, **_):
-    shape = list(shape_rules.shape_of(g, "reduceat"))
-    shape[axis] = n
-    return symbolic_spec(tuple(shape), g.dtype)
-
-
 sums_op = multilinear(
     "SumsOfSlices", _reduce_at, _sums_transpose, None,
     shape_rule=_spec, batch=batch_axis.along_axis)
 spread_op = multilinear(
     "SpreadOverSlices", _spread,
     lambda op, g, starts: sums_op(g, starts, name=op.attrs["name"], axis=op.attrs["axis"]), None,
-    shape_rule=_spread_spec, batch=batch_axis.along_axis)
+    shape_rule=lambda g, starts, *, n, axis, **_: _with_extent(g, axis, n),
+    batch=batch_axis.along_axis)
 
 
 # -- extrema ---------------------------------------------------------------------------------------
@@ -96,12 +95,6 @@ def _at_elements(kernel):
     return forward
 
 
-def _to_extrema_spec(g, x, y, starts, *, axis):
-    shape = list(shape_rules.shape_of(g, "reduceat"))
-    shape[axis] = shape_rules.shape_of(x, "reduceat")[axis]
-    return symbolic_spec(tuple(shape), g.dtype)
-
-
 def _extrema_in_batch(call):
     """Give all operands the batch axis, elements and extrema that are shared one of length one."""
     moving = batch_axis.repeated_at(call, 0)
@@ -116,7 +109,8 @@ def _extrema_in_batch(call):
 to_extrema_op = multilinear(
     "SpreadToExtrema", _at_elements(spread_to_extrema),
     lambda op, t, x, y, starts: of_extrema_op(t, x, y, starts, **op.attrs), None, None, None,
-    shape_rule=_to_extrema_spec, batch=_extrema_in_batch)
+    shape_rule=lambda g, x, y, starts, *, axis: _with_extent(
+        g, axis, shape_rules.shape_of(x, "reduceat")[axis]), batch=_extrema_in_batch)
 of_extrema_op = multilinear(
     "FoldAtExtrema", _at_elements(fold_at_extrema),
     lambda op, g, x, y, starts: to_extrema_op(g, x, y, starts, **op.attrs), None, None, None,

@@ -24,7 +24,7 @@ from cytape.ops.reductions import (
     n_there,
     warn_if,
 )
-from cytape.ops.variance import masked_squares, root_of_variance
+from cytape.ops.variance import ddof_of, masked_squares, root_of_variance
 from cytape.tensor import convert_to_tensor
 from cytape.tensor.values.user_warnings import warn
 
@@ -161,13 +161,13 @@ def nanmean(a, axis=None, dtype=None, out=None, keepdims=_NoValue, *, where=_NoV
     return as_kept(mean, axis, keeps_axes(keepdims))
 
 
-def _nan_variance(a, axis, dtype, ddof, keepdims, given, mean, correction):
-    """Return the variance, with the axes kept."""
+def _nan_spread(of_variance, a, axis, dtype, ddof, keepdims, given, mean, correction):
+    """Return a function of the variance of what is not NaN."""
     _require_inexact(dtype)
-    if correction is not _NoValue:
-        if ddof != 0:
-            raise ValueError("ddof and correction can't be provided simultaneously.")
-        ddof = correction
+    ddof = ddof_of(ddof, correction)
+    a = convert_to_tensor(a)
+    a = a if a.dtype.kind in "fc" else astype(a, np.float64)
+    result = np.empty(0, a.dtype).real.dtype if dtype is None else np.dtype(dtype)
     a, cut = astype(a, wide(a.dtype), copy=False), reductions.loses_imaginary(a, dtype)
     n = n_there(a, axis, there := _there(a, given))
     warn_if(n <= ddof, "Degrees of freedom <= 0 for slice.")
@@ -175,16 +175,13 @@ def _nan_variance(a, axis, dtype, ddof, keepdims, given, mean, correction):
         mean = masked_mean(
             real(a) if cut else a, axis, elementwise_where(n == 0, np.nan, n), there)
     total = masked_squares(a, axis, there, mean)
-    return total / elementwise_where(n <= ddof, np.nan, n - ddof)
+    found = of_variance(total / elementwise_where(n <= ddof, np.nan, n - ddof))
+    return astype(as_kept(found, axis, keeps_axes(keepdims)), result, copy=False)
 
 
 def _require_inexact(dtype):
     if dtype is not None and np.dtype(dtype).kind not in "fc":
         np.nanmean(np.ones(1), dtype=dtype)  # raises NumPy's error
-
-
-def _dtype_of_result(a, dtype):
-    return np.empty(0, a.dtype).real.dtype if dtype is None else np.dtype(dtype)
 
 
 @numpy_function(np.nanvar, "a", "where", "mean")
@@ -198,13 +195,8 @@ def nanvar(a, axis=None, dtype=None, out=None, ddof=0, keepdims=_NoValue, *, whe
     >>> grad(np.nanvar)(np.array([1.0, np.nan, 3.0]))
     array([-1.,  0.,  1.])
     """
-    a = convert_to_tensor(a)
-    if a.dtype.kind not in "fc":
-        a = astype(a, np.float64, copy=False)
-    variance = _nan_variance(
-        a, axis, dtype, ddof, keepdims, where, mean, correction)
-    variance = as_kept(variance, axis, keeps_axes(keepdims))
-    return astype(variance, _dtype_of_result(a, dtype), copy=False)
+    return _nan_spread(
+        lambda variance: variance, a, axis, dtype, ddof, keepdims, where, mean, correction)
 
 
 @numpy_function(np.nanstd, "a", "where", "mean")
@@ -220,10 +212,5 @@ def nanstd(a, axis=None, dtype=None, out=None, ddof=0, keepdims=_NoValue, *, whe
     >>> grad(np.nanstd)(np.array([1.0, np.nan, 3.0]))
     array([-0.5,  0. ,  0.5])
     """
-    a = convert_to_tensor(a)
-    if a.dtype.kind not in "fc":
-        a = astype(a, np.float64, copy=False)
-    variance = _nan_variance(
-        a, axis, dtype, ddof, keepdims, where, mean, correction)
-    deviation = as_kept(root_of_variance(variance), axis, keeps_axes(keepdims))
-    return astype(deviation, _dtype_of_result(a, dtype), copy=False)
+    return _nan_spread(
+        root_of_variance, a, axis, dtype, ddof, keepdims, where, mean, correction)

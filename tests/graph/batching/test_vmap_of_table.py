@@ -174,7 +174,8 @@ def test_gradients(spec, case, dtype, loops):
         assert not loops or spec.op in LOOPED or spec.op in IN_GRAPHS, loops
 
 
-@calls(["float64"], keep=lambda spec: not is_refused(spec), moving=1, one_case=True, axes=True)
+@calls(["float64"], keep=lambda spec: not is_refused(spec), moving=1, one_case=True, axes=True,
+       turn=0)
 def test_in_a_function(spec, case, dtype):
     batch = Batch(spec, case, dtype)
     with np.errstate(all="ignore"):
