@@ -63,24 +63,15 @@ def get_forward_walk_ops(
     ['Multiply', 'Absolute']
     """
     _, control_outputs = check_cios(False, control_outputs)
-    seeds = _listed(seed_ops)
-    graph = graph_of(seeds)
-    if graph is None:
-        return []
-    stops = set(symbols_of(make_list_of_t(stop_at_ts)))
-    if isinstance(seeds[0], Tensor):
-        start = [node for symbol in symbols_of(seeds) for node in graph.consumer_nodes(symbol)]
-    else:
-        start = nodes_of(seeds)
 
-    def following(node: int) -> Iterable[int]:
-        for symbol in graph.outputs_of(node):
-            if symbol not in stops:
-                yield from graph.consumer_nodes(symbol)
-        if control_outputs is not None:
-            yield from nodes_of(control_outputs.get(graph.operation_at(node)))
+    def waiting(graph: Any, node: int) -> Iterable[int]:
+        return () if control_outputs is None else (
+            nodes_of(control_outputs.get(graph.operation_at(node))))
 
-    return _walk(graph, start, following, inclusive, within_ops, within_ops_fn)
+    return _walk(
+        seed_ops, lambda graph, node: graph.outputs_of(node),
+        lambda graph, symbol: graph.consumer_nodes(symbol), waiting, inclusive, within_ops,
+        within_ops_fn, stop_at_ts)
 
 
 def get_backward_walk_ops(
@@ -107,24 +98,11 @@ def get_backward_walk_ops(
     >>> [op.name for op in get_backward_walk_ops(y.op, inclusive=False)]
     ['x', 'Multiply']
     """
-    seeds = _listed(seed_ops)
-    graph = graph_of(seeds)
-    if graph is None:
-        return []
-    stops = set(symbols_of(make_list_of_t(stop_at_ts)))
-    if isinstance(seeds[0], Tensor):
-        start = [graph.node_of(symbol) for symbol in symbols_of(seeds)]
-    else:
-        start = nodes_of(seeds)
-
-    def following(node: int) -> Iterable[int]:
-        for symbol in graph.inputs_of(node):
-            if symbol not in stops:
-                yield graph.node_of(symbol)
-        if control_inputs:
-            yield from graph.control_inputs_of(node)
-
-    return _walk(graph, start, following, inclusive, within_ops, within_ops_fn)
+    return _walk(
+        seed_ops, lambda graph, node: graph.inputs_of(node),
+        lambda graph, symbol: [graph.node_of(symbol)],
+        lambda graph, node: graph.control_inputs_of(node) if control_inputs else (), inclusive,
+        within_ops, within_ops_fn, stop_at_ts)
 
 
 def _listed(seed_ops: Any) -> list[Any]:
@@ -138,14 +116,27 @@ def _listed(seed_ops: Any) -> list[Any]:
 
 
 def _walk(
-    graph: Any, start: list[int], following: Callable[[int], Iterable[int]], inclusive: bool,
-    within_ops: Any, within_ops_fn: Callable[[Operation], bool] | None,
+    seed_ops: Any, symbols: Callable[[Any, int], Iterable[int]],
+    nodes: Callable[[Any, int], Iterable[int]], waiting: Callable[[Any, int], Iterable[int]],
+    inclusive: bool, within_ops: Any, within_ops_fn: Callable[[Operation], bool] | None,
+    stop_at_ts: Any,
 ) -> list[Operation]:
+    """Walk from a node to the nodes at some of its symbols, and to those that wait for it."""
+    listed = _listed(seed_ops)
+    graph = graph_of(listed)
+    if graph is None:
+        return []
+    stops = set(symbols_of(make_list_of_t(stop_at_ts)))
+    start = nodes_of(listed) if isinstance(listed[0], Operation) else [
+        node for symbol in symbols_of(listed) for node in nodes(graph, symbol)]
     within = None if within_ops is None else set(nodes_of(make_list_of_op(within_ops)))
     seeds = set(start if within is None else within.intersection(start))
     found, stack = set(seeds), list(seeds)
     while stack:
-        for node in following(stack.pop()):
+        last = stack.pop()
+        reached = [node for symbol in symbols(graph, last) if symbol not in stops
+                   for node in nodes(graph, symbol)]
+        for node in (*reached, *waiting(graph, last)):
             if node not in found and (within is None or node in within) and (
                     within_ops_fn is None or within_ops_fn(graph.operation_at(node))):
                 found.add(node)
