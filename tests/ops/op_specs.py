@@ -35,11 +35,14 @@ Every op needs a record, and may have several (say, with different domains). A f
 several ops may have one too.
 """
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+
+from tests.ops.forward_mode import as_tuple
 
 FLOATS = ("float64", "float32", "float16")
 FLOATS_AND_COMPLEX = (*FLOATS, "complex128", "complex64")
@@ -98,7 +101,18 @@ def case(*inputs, **kwargs) -> Case:
     return Case(inputs, kwargs)
 
 
-DRAWN: dict = {}  # the inputs of each case, with the objects whose ids are in the key
+def once(method):
+    """Call a method of a record for each case, dtype and seed once, for all tests."""
+    found = {}
+
+    @functools.wraps(method)
+    def called(spec, case, dtype, seed=0):
+        key = id(spec), id(case), dtype, seed
+        if key not in found:
+            found[key] = method(spec, case, dtype, seed), (spec, case)  # which keep their ids
+        return found[key][0]
+
+    return called
 
 
 @dataclass(frozen=True)
@@ -122,16 +136,19 @@ class OpSpec:
     def draw(self, case: Case, dtype: str, seed: int = 0) -> list:
         """The inputs of one call of `fn`: arrays of `dtype`, and whatever the case passes as is."""
         return [np.copy(x) if isinstance(given, tuple) else x
-                for given, x in zip(case.inputs, self.drawn(case, dtype, seed), strict=True)]
+                for given, x in zip(case.inputs, self._drawn(case, dtype, seed), strict=True)]
 
-    def drawn(self, case: Case, dtype: str, seed: int = 0) -> list:
-        """The same inputs, which the caller must not change."""
-        key = id(self), id(case), dtype, seed
-        if key not in DRAWN:
-            DRAWN[key] = self._draw(case, dtype, seed), (self, case)
-        return DRAWN[key][0]
+    @once
+    def references(self, case: Case, dtype: str, seed: int = 0) -> list:
+        """NumPy's results, which the caller must not change."""
+        return self.results(case, self.draw(case, dtype, seed))
 
-    def _draw(self, case, dtype, seed):
+    def results(self, case: Case, inputs: list) -> list:
+        """NumPy's results for other inputs."""
+        return list(map(np.asarray, as_tuple(self.ref(*inputs, **case.kwargs))))
+
+    @once
+    def _drawn(self, case, dtype, seed):
         rng = np.random.default_rng(seed)
         inputs = []
         for position, given in enumerate(case.inputs):
