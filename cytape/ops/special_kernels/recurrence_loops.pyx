@@ -11,7 +11,22 @@ import numpy as np
 
 cnp.import_array()
 
+ctypedef void* address
+ctypedef void (*solve_t)(
+    void* a, void* b, void* y, npy_intp rows, npy_intp n, bint backwards) noexcept nogil
+ctypedef void (*sum_t)(
+    char* g, npy_intp stride, void* result, npy_intp rows, npy_intp n) noexcept nogil
+
 cdef int64_t* effort = effort_so_far()
+cdef str DTYPES = "fdgFDG"
+cdef address[6] solvers = [  # in the order of NumPy's numbers of types
+    <void*>solve_rows[float], <void*>solve_rows[double], <void*>solve_rows[longdouble],
+    <void*>solve_rows[floatcomplex], <void*>solve_rows[doublecomplex],
+    <void*>solve_rows[longdoublecomplex]]
+cdef address[6] sums = [
+    <void*>sum_back[float], <void*>sum_back[double], <void*>sum_back[longdouble],
+    <void*>sum_back[floatcomplex], <void*>sum_back[doublecomplex],
+    <void*>sum_back[longdoublecomplex]]
 
 
 def linear_recurrence(a, b, backwards=False):
@@ -32,11 +47,12 @@ def linear_recurrence(a, b, backwards=False):
     Raises
     ------
     ValueError
-        If they differ in shape or dtype, or have no axis.
+        If they differ in shape or dtype, have another dtype or no axis.
     """
-    if a.shape != b.shape or a.dtype != b.dtype or not a.ndim:
+    if a.shape != b.shape or a.dtype != b.dtype or not a.ndim or a.dtype.char not in DTYPES:
         raise ValueError(
-            "expected factors and terms of one dtype and one shape with at least one axis, got "
+            "expected factors and terms of one dtype and one shape with at least one axis, "
+            "floats or complex numbers of at least single precision, got "
             f"shapes {a.shape} and {b.shape} and dtypes {a.dtype} and {b.dtype}")
     cdef ndarray factors = in_c_order(a), terms = in_c_order(b)
     cdef ndarray result = np.empty((<object>terms).shape, terms.dtype)
@@ -49,20 +65,7 @@ def linear_recurrence(a, b, backwards=False):
     cdef bint back = backwards
     effort[0] += result.nbytes
     with nogil:
-        if type_num == cnp.NPY_FLOAT:
-            solve_rows(<float*>of_a, <float*>of_b, <float*>of_y, rows, n, back)
-        elif type_num == cnp.NPY_DOUBLE:
-            solve_rows(<double*>of_a, <double*>of_b, <double*>of_y, rows, n, back)
-        elif type_num == cnp.NPY_LONGDOUBLE:
-            solve_rows(<longdouble*>of_a, <longdouble*>of_b, <longdouble*>of_y, rows, n, back)
-        elif type_num == cnp.NPY_CFLOAT:
-            solve_rows(<floatcomplex*>of_a, <floatcomplex*>of_b, <floatcomplex*>of_y, rows, n, back)
-        elif type_num == cnp.NPY_CDOUBLE:
-            solve_rows(
-                <doublecomplex*>of_a, <doublecomplex*>of_b, <doublecomplex*>of_y, rows, n, back)
-        else:
-            solve_rows(<longdoublecomplex*>of_a, <longdoublecomplex*>of_b,
-                       <longdoublecomplex*>of_y, rows, n, back)
+        (<solve_t>solvers[type_num - cnp.NPY_FLOAT])(of_a, of_b, of_y, rows, n, back)
     return result
 
 
@@ -115,7 +118,7 @@ def cumsum_gradient(ndarray g not None):
     TypeError
         If it is not of floats or complex numbers, or has no axis.
     """
-    if g.dtype.char not in "fdgFDG" or not g.dtype.isnative or not g.ndim:
+    if g.dtype.char not in DTYPES or not g.dtype.isnative or not g.ndim:
         raise TypeError(
             "expected a gradient with at least one axis, of floats or complex numbers of at least "
             f"single precision, got shape {(<object>g).shape} and dtype {g.dtype}: convert it "
@@ -130,18 +133,7 @@ def cumsum_gradient(ndarray g not None):
     cdef char* of_result = cnp.PyArray_BYTES(result)
     effort[0] += result.nbytes
     with nogil:
-        if type_num == cnp.NPY_FLOAT:
-            sum_back(of_g, stride, <float*>of_result, rows, n)
-        elif type_num == cnp.NPY_DOUBLE:
-            sum_back(of_g, stride, <double*>of_result, rows, n)
-        elif type_num == cnp.NPY_LONGDOUBLE:
-            sum_back(of_g, stride, <longdouble*>of_result, rows, n)
-        elif type_num == cnp.NPY_CFLOAT:
-            sum_back(of_g, stride, <floatcomplex*>of_result, rows, n)
-        elif type_num == cnp.NPY_CDOUBLE:
-            sum_back(of_g, stride, <doublecomplex*>of_result, rows, n)
-        else:
-            sum_back(of_g, stride, <longdoublecomplex*>of_result, rows, n)
+        (<sum_t>sums[type_num - cnp.NPY_FLOAT])(of_g, stride, of_result, rows, n)
     return result
 
 

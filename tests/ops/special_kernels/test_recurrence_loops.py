@@ -24,7 +24,7 @@ def test_sums_of_other_dtypes_are_refused(g):
 
 @each("a, b", [
     (np.ones(1), np.ones(100_000)), (np.ones((2, 3)), np.ones((3, 2))), (np.ones(()), np.ones(())),
-    (np.ones(3, "f4"), np.ones(3))])
+    (np.ones(3, "f4"), np.ones(3)), (np.ones(3, int), np.ones(3, int))])
 def test_factors_and_terms_that_do_not_fit_are_refused(a, b):
     with pytest.raises(ValueError, match="of one dtype and one shape with at least one axis"):
         linear_recurrence(a, b)
