@@ -200,7 +200,8 @@ else:
           for op, function, domain in (
               ("KolmogorovCdf", quantiles.kolmogorov_cdf, POSITIVE),
               ("CosineCdf", quantiles.cosine_cdf, SIGNED),
-              ("CosinePpf", quantiles.cosine_ppf, UNIT))],
+              ("CosinePpf", quantiles.cosine_ppf, UNIT),
+              ("KstwobignPpf", quantiles.kolmogorov_ppf, UNIT))],
         *[OpSpec(f"ScipyStats{op}", function, ref, [case((3, 2), 2.5)], domain, ("float64",),
                  differentiable=(True, False), tolerance=50)
           for op, function, ref, domain in (

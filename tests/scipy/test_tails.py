@@ -152,7 +152,29 @@ def test_values_where_scipys_probabilities_underflow():
     (lambda q: ours.loggamma.ppf(q, 1e-3), 0.25, 4e3),
     (lambda n: ours.binom.cdf(2, n, 0.3), 5.0, -0.08756339408),
     (lambda x: ours.loguniform.logcdf(x, 3.0, 4.0), 3 + 2**-28, 2.0**28),
-    (lambda b: ours.loguniform.cdf(3 + 2**-29, 3.0, b), 3 + 2**-28, -2.0**27)])
+    (lambda b: ours.loguniform.cdf(3 + 2**-29, 3.0, b), 3 + 2**-28, -2.0**27),
+    (lambda a: ours.alpha.isf(1e-30, a), 2.07, -1.0110199553531518e+29),
+    (lambda a: ours.alpha.sf(1e20, a), 2.07, -1.0110199553531518e-21),
+    (lambda z: ours.loggamma.sf(z, 0.0097), -715.0, -9.4868168402844389e-6),
+    (lambda c: ours.loggamma.logsf(-715.0, c), 0.0097, 0.69942099866583985),
+    (ours.hypsecant.ppf, 0.5, np.pi), (lambda q: ours.dgamma.isf(q, 1.0), 0.5, -2.0),
+    (lambda a: ours.gengamma.pdf(1.0001, a, -1594.0), 1.9, -269.05318490678066),
+    (lambda a: ours.dlaplace.logpmf(0, a), 24.5, 4.5794696912911058e-11),
+    (lambda c: ours.foldnorm.cdf(1e-20, c), 0.8, -4.6350648441837239e-21),
+    (lambda q: ours.foldnorm.ppf(q, 0.8), 1e-30, 1.7259736959319436),
+    (lambda chi: ours.argus.ppf(1e-8, chi), 3.0, 0.00029652304542344069),
+    (lambda chi: ours.argus.ppf(1e-30, chi), 20.0, 0.02223609439201772),
+    (lambda chi: ours.argus.logsf(1e-3, chi), 2.0, 6.3446354493615603e-7),
+    (ours.kstwobign.ppf, 1e-30, 9.1480754016663482e+26),
+    (lambda b: ours.crystalball.ppf(0.5, b, 1.827), 0.0642, 581.05375973336197),
+    (lambda q: ours.crystalball.ppf(q, 151.0, 1.4), 1e-30, 8.65802778334125e+28),
+    (lambda rate: ours.boltzmann.logsf(1, rate, 4), 0.5, -1.4621171572600098),
+    (lambda rate: ours.boltzmann.logsf(0, rate, 1), 0.5, 0.0),
+    (lambda p: ours.binom.logcdf(1, 3, p), 1.0, -np.inf),
+    (lambda p: ours.binom.logcdf(3, 3, p), 1.0, 0.0),
+    (lambda p: ours.binom.logsf(1, 3, p), 0.0, np.inf),
+    (lambda p: ours.binom.logpmf(5, 3, p), 1.0, 0.0),
+    (lambda mu: ours.poisson.logsf(1, mu), 0.0, np.inf)])
 def test_tails(f, x, expected):
     np.testing.assert_allclose(cytape.grad(f)(x), expected, 1e-8)
     np.testing.assert_allclose(cytape.jvp(f, (x,), (1.0,))[1], expected, 1e-8)

@@ -32,9 +32,9 @@ def _minus(y, *_):
     return -y
 
 
-def _logarithm(name, kernel, p, q, *partials):
+def _logarithm(name, kernel, p, q, *partials, **facts):
     """Declare log(p), of two functions that are each other's complements."""
-    return elementwise(name, lambda *x: kernel(*x, p(*x), q(*x)), *partials)
+    return elementwise(name, lambda *x: kernel(*x, p(*x), q(*x)), *partials, **facts)
 
 
 def log_rest(log_p):
@@ -139,19 +139,25 @@ def betainc_rest(a, b, x):
     return special.betaincc(a, b, x, out=value, where=is_small) if is_small.any() else value
 
 
+def _slopes(kernel, sign):
+    return lambda y, *given: [sign * slope for slope in kernel(*given, y)]
+
+
 def _log_beta(name, p, q, sign):
     return elementwise(
         name, lambda a, b, x: kernels.log_beta(a, b, odds(x), p(a, b, x), q(a, b, x)),
         lambda y, a, b, x: sign * beta_a_over(a, b, odds(x), y),
         lambda y, a, b, x: sign * beta_b_over(a, b, odds(x), y),
-        lambda y, a, b, x: sign * density_over(a, b, x, y))
+        lambda y, a, b, x: sign * density_over(a, b, x, y),
+        together=_slopes(kernels.log_beta_slopes, sign))
 
 
 def _log_odds(name, p, q, sign):
     return _logarithm(
         name, kernels.log_beta, p, q, lambda y, a, b, z: sign * beta_a_over(a, b, z, y),
         lambda y, a, b, z: sign * beta_b_over(a, b, z, y),
-        lambda y, a, b, z: sign * odds_over(a, b, z, y))
+        lambda y, a, b, z: sign * odds_over(a, b, z, y),
+        together=_slopes(kernels.log_odds_slopes, sign))
 
 
 beta_rest = elementwise(

@@ -9,19 +9,21 @@ from cytape.ops.special_kernels.incomplete_integrals cimport (
     IN_BB,
     VALUE,
     beta_in_shape,
-    beta_series,
+    beta_in_shapes,
     beta_tail,
-    density_of_beta,
-    density_of_gamma,
-    density_of_odds,
+    by_series,
     exchanged,
     gamma_in_shape,
     gamma_series,
     gamma_tail,
+    has_gamma_series,
     of_odds,
     rest_of_odds,
 )
 from cytape.ops.special_kernels.stirling cimport (
+    density_of_beta,
+    density_of_gamma,
+    density_of_odds,
     log_less_digamma,
     log_of,
     log_power_of_beta,
@@ -41,6 +43,11 @@ cdef inline double log_of_middle(double p, double q) noexcept nogil:
     return p if p != p else -INFINITY if p == 0 else log(p) if p < 0.5 else log1p(-q)
 
 
+cdef inline double over(double density, double log_p) noexcept nogil:
+    """Return the slope of the logarithm of a probability, infinite where that is 0."""
+    return INFINITY if log_p == -INFINITY and density == density else density * exp(-log_p)
+
+
 # ---- gamma
 
 
@@ -49,7 +56,9 @@ cdef double gamma_scaled(double a, double x, int order) noexcept nogil:
     cdef double level = log_of((x - a) / a, x / a) + log_less_digamma(a)
     if x > a:
         return gamma_tail(a, x, 1, level, order, 1)
-    return gamma_series(a, x, 1, order) if x < 2 else gamma_tail(a, x, 1, level, order, -1)
+    if has_gamma_series(a, x, order):
+        return gamma_series(a, x, 1, order)
+    return gamma_tail(a, x, 1, level, order, -1)
 
 
 cdef inline bint is_gamma_tail(double a, double x) noexcept nogil:
@@ -70,8 +79,7 @@ cdef double beta_scaled(double a, double b, double x, double y, int which) noexc
     cdef double[6] slopes
     if x * (a + b) > a:
         return -beta_scaled(b, a, y, x, exchanged(which))
-    if x <= y and b * x <= 2:
-        beta_series(a, b, x, y, 1, which >= IN_AA and which != VALUE, slopes)
+    if by_series(a, b, x, 1, which >= IN_AA and which != VALUE, slopes):
         return slopes[which]
     return beta_tail(a, b, x, y, 1, which)
 
@@ -86,6 +94,25 @@ cdef double beta_ratio(double a, double b, double z, double log_p, int which) no
         x, y = of_odds(z), rest_of_odds(z)
         return beta_scaled(a, b, x, y, which) / fabs(beta_scaled(a, b, x, y, VALUE))
     return beta_in_shape(a, b, z, which) * exp(-log_p)
+
+
+cdef double beta_slopes(
+        double a, double b, double x, double y, double log_p, double* slopes) noexcept nogil:
+    """Write the derivatives in a and b, and x y times a density; return the log of its divisor."""
+    cdef double power = 1
+    cdef int which
+    if log_p == log_p and log_p < LEAST and (
+            0 < a < INFINITY and 0 < b < INFINITY and x > 0 and y > 0):
+        log_p = log(fabs(beta_scaled(a, b, x, y, VALUE)))
+        for which in range(2):
+            slopes[which] = beta_scaled(a, b, x, y, which)
+    else:
+        power = power_of_beta(a, b, x, y)
+        beta_in_shapes(a, b, x, y, power, 1 << IN_A | 1 << IN_B, slopes)
+    for which in range(2):
+        slopes[which] *= exp(-log_p)
+    slopes[VALUE] = power
+    return log_p
 
 
 # ---- Student's t
@@ -188,7 +215,7 @@ cdef real gamma_aa(real a, real x, real log_p) noexcept nogil:
 cdef real gamma_x(real a, real x, real log_p) noexcept nogil:
     if log_p == log_p and log_p < LEAST and is_gamma_tail(a, x):
         return <real>(1 / (x * fabs(gamma_scaled(a, x, 0))))
-    return <real>(density_of_gamma(a, x, power_of_gamma(a, x)) * exp(-<double>log_p))
+    return <real>over(density_of_gamma(a, x, power_of_gamma(a, x)), log_p)
 
 
 @cython.ufunc
@@ -230,7 +257,7 @@ cdef real beta_z(real a, real b, real z, real log_p) noexcept nogil:
     cdef double x = of_odds(z), y = rest_of_odds(z)
     if log_p == log_p and log_p < LEAST and is_beta_tail(a, b, z):
         return <real>(1 / (z * fabs(beta_scaled(a, b, x, y, VALUE))))
-    return <real>(density_of_odds(a, b, z, power_of_beta(a, b, x, y)) * exp(-<double>log_p))
+    return <real>over(density_of_odds(a, b, z, power_of_beta(a, b, x, y)), log_p)
 
 
 @cython.ufunc
@@ -238,7 +265,25 @@ cdef real beta_x(real a, real b, real x, real log_p) noexcept nogil:
     cdef double y = 1 - <double>x
     if log_p == log_p and log_p < LEAST and 0 < x < 1 and is_beta_tail(a, b, x):
         return <real>(1 / (x * y * fabs(beta_scaled(a, b, x, y, VALUE))))
-    return <real>(density_of_beta(a, b, x, power_of_beta(a, b, x, y)) * exp(-<double>log_p))
+    return <real>over(density_of_beta(a, b, x, power_of_beta(a, b, x, y)), log_p)
+
+
+@cython.ufunc
+cdef (real, real, real) log_odds_slopes(real a, real b, real z, real log_p) noexcept nogil:
+    """Return the derivatives in a, b and the odds z."""
+    cdef double[6] slopes
+    log_p = beta_slopes(a, b, of_odds(z), rest_of_odds(z), log_p, slopes)
+    return <real>slopes[IN_A], <real>slopes[IN_B], <real>over(
+        density_of_odds(a, b, z, slopes[VALUE]), log_p)
+
+
+@cython.ufunc
+cdef (real, real, real) log_beta_slopes(real a, real b, real x, real log_p) noexcept nogil:
+    """Return the derivatives in a, b and x."""
+    cdef double[6] slopes
+    log_p = beta_slopes(a, b, x, 1 - <double>x, log_p, slopes)
+    return <real>slopes[IN_A], <real>slopes[IN_B], <real>over(
+        density_of_beta(a, b, x, slopes[VALUE]), log_p)
 
 
 @cython.ufunc

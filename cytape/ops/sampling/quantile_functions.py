@@ -250,6 +250,8 @@ ncf_sf = elementwise(
     no_partial("ncf.sf", "dfd"), lambda y, f, m, n, nc: -ncf_in_nc(m, n, nc, f))
 kolmogorov_cdf = elementwise(
     "ScipyStatsKolmogorovCdf", special._ufuncs._kolmogc, lambda y, x: kolmogorov_density(x))
+kolmogorov_ppf = quantile(
+    "kstwobign", kolmogorov_density, function=special._ufuncs._kolmogci)
 
 
 def _cosine_density(z):

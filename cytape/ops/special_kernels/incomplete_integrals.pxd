@@ -10,16 +10,13 @@ cdef enum:  # derivatives
     IN_BB = 4
     VALUE = 5
 
+cdef bint has_gamma_series(double a, double x, int order) noexcept nogil
 cdef double gamma_series(double a, double x, double power, int order) noexcept nogil
 cdef double gamma_tail(
     double a, double x, double power, double level, int order, int sign) noexcept nogil
 cdef double gamma_in_shape(double a, double x, double power, int order) noexcept nogil
-cdef double density_of_beta(double a, double b, double x, double power) noexcept nogil
-cdef double density_of_gamma(double a, double x, double power) noexcept nogil
-cdef double density_of_odds(double a, double b, double z, double power) noexcept nogil
-cdef void beta_series(
-    double a, double b, double x, double y, double power, bint second,
-    double* slopes) noexcept nogil
+cdef bint by_series(
+    double a, double b, double x, double power, bint second, double* slopes) noexcept nogil
 cdef double beta_tail(
     double a, double b, double x, double y, double power, int which) noexcept nogil
 cdef int exchanged(int which) noexcept nogil

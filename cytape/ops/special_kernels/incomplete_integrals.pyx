@@ -2,9 +2,11 @@ import numpy as np
 
 cimport cython
 from libc.math cimport INFINITY, NAN, exp, expm1, fabs, log, log1p, sqrt
-from libc.stdint cimport int64_t
 
 from cytape.ops.special_kernels.stirling cimport (
+    density_of_beta,
+    density_of_gamma,
+    density_of_odds,
     digamma_rise,
     log_less_digamma,
     log_of,
@@ -163,6 +165,11 @@ for _i, (_node, _weight) in enumerate(zip(*np.polynomial.legendre.leggauss(N_NOD
 # ---- gamma
 
 
+cdef bint has_gamma_series(double a, double x, int order) noexcept nogil:
+    """Return whether the series has few terms, and its sum does not cancel."""
+    return x < 2 or order < 2 and x < 30 and x < a + 1.5 * sqrt(a)
+
+
 cdef double gamma_series(double a, double x, double power, int order) noexcept nogil:
     cdef double level = log(x) - log(a + 1) + log_less_digamma(a + 1)
     cdef double term = 1, first = 0, second = 0, k = 0, over
@@ -210,7 +217,7 @@ cdef double gamma_in_shape(double a, double x, double power, int order) noexcept
         return NAN
     if x == 0 or x == INFINITY or a == INFINITY:
         return 0 if x != a else NAN
-    if x < 2:
+    if has_gamma_series(a, x, order):
         return gamma_series(a, x, power, order)
     level = log_of((x - a) / a, x / a) + log_less_digamma(a)
     return gamma_tail(a, x, power, level, order, 1 if level > 0 else -1)
@@ -224,37 +231,67 @@ cdef double beta_level(double a, double b, double x, double y) noexcept nogil:
     return log_of((x * b - y * a) / a, x * (a + b) / a) + digamma_rise(a, b)
 
 
+cdef bint by_series(
+        double a, double b, double x, double power, bint second, double* slopes) noexcept nogil:
+    """Sum a series, if it has few terms and the sum does not cancel. Return whether it has."""
+    cdef bint is_small = x <= 0.5 and b * x <= 2
+    if second and is_small:
+        beta_series(a, b, x, power, slopes)
+    elif not second and (is_small or x < 0.7 and b * x < 100 and (a + b) * x < a + 1.5 * sqrt(a)):
+        rising_series(a, b, x, power, slopes)
+    else:
+        return False
+    return True
+
+
+cdef double level_of_series(double a, double b, double x) noexcept nogil:
+    """Return log(x) + psi(a + b) - psi(a + 1)."""
+    if b > 0.5:
+        return log(x) + log1p((b - 1) / (a + 1)) + digamma_rise(a + 1, b - 1)
+    return log(x) + log1p(b / (a + 1)) + digamma_rise(a + 1, b) - 1 / (a + b)
+
+
+cdef void rising_series(
+        double a, double b, double x, double power, double* slopes) noexcept nogil:
+    """Sum the series of positive terms (DLMF 8.17.8) and their derivatives in a and b."""
+    cdef double in_a = level_of_series(a, b, x), in_b = log1p(-x) + digamma_rise(b, a, False)
+    cdef double term = 1, value = 1, s_a = 0, s_b = 0, h_a = 0, h_b = 0, p, q, over
+    p, q = a + b, a + 1
+    while term > 1e-17 * value:
+        over = 1 / (p * q)
+        term *= x * p * p * over
+        h_a += (q - p) * over
+        h_b += q * over
+        p, q = p + 1, q + 1
+        value += term
+        s_a += term * h_a
+        s_b += term * h_b
+    power /= a
+    slopes[VALUE] = power * value
+    slopes[IN_A], slopes[IN_B] = power * (in_a * value + s_a), power * (in_b * value + s_b)
+
+
 cdef void beta_series(
-        double a, double b, double x, double y, double power, bint second,
-        double* slopes) noexcept nogil:
-    """Sum the series in x (DLMF 8.17.7), which needs small x and b x."""
-    # log(x) + psi(a + b) - psi(a + 1), and psi(a + b) - psi(b)
-    cdef double in_a = log(x) + log1p((b - 1) / (a + 1)) + digamma_rise(a + 1, b - 1) if b > 0.5 \
-        else log(x) + log1p(b / (a + 1)) + digamma_rise(a + 1, b) - 1 / (a + b)
-    cdef double in_b = digamma_rise(b, a, False)
+        double a, double b, double x, double power, double* slopes) noexcept nogil:
+    """Sum second derivatives of the series in x (DLMF 8.17.7), which needs small x and b x."""
+    cdef double in_a = level_of_series(a, b, x), in_b = digamma_rise(b, a, False)
     cdef double term = 1, term_b = 0, term_bb = 0, k = 0, ratio, over
     cdef double value = 1, s_a = 0, s_b = 0, s_aa = 0, s_ab = 0, s_bb = 0, both
     while fabs(term) + fabs(term_b) + fabs(term_bb) > 1e-18 and k < 1000:
         k += 1
         ratio = x / k
-        if second:
-            term_bb = (term_bb * (k - b) - 2 * term_b) * ratio
+        term_bb = (term_bb * (k - b) - 2 * term_b) * ratio
         term_b = (term_b * (k - b) - term) * ratio
         term *= (k - b) * ratio
         over = 1 / (a + k)
         # a / (a + k) and its derivatives in a: k / (a + k)**2, -2 k / (a + k)**3
         value += term * a * over
         s_b += term_b * a * over
+        s_bb += term_bb * a * over
         s_a += term * over * over * k
-        if second:
-            s_bb += term_bb * a * over
-            s_ab += term_b * over * over * k
-            s_aa -= 2 * term * over * over * over * k
+        s_ab += term_b * over * over * k
+        s_aa -= 2 * term * over * over * over * k
     power *= exp(-b * log1p(-x)) / a
-    slopes[VALUE] = power * value
-    if not second:
-        slopes[IN_A], slopes[IN_B] = power * (in_a * value + s_a), power * (in_b * value + s_b)
-        return
     both = trigamma(a + b)
     slopes[IN_AA] = power * (
         (in_a * in_a + both - trigamma(a + 1)) * value + 2 * in_a * s_a + s_aa)
@@ -318,10 +355,9 @@ cdef void beta_in_shapes(
     if x == 0 or y == 0 or a == INFINITY or b == INFINITY:
         for which in range(5):
             slopes[which] = 0
-    elif x <= y and b * x <= 2:
-        beta_series(a, b, x, y, power, wanted >= 1 << IN_AA, slopes)
-    elif x > y and a * y <= 2:
-        beta_series(b, a, y, x, power, wanted >= 1 << IN_AA, of_complement)
+    elif by_series(a, b, x, power, wanted >= 1 << IN_AA, slopes):
+        return
+    elif by_series(b, a, y, power, wanted >= 1 << IN_AA, of_complement):
         for which in range(5):
             slopes[which] = -of_complement[exchanged(which)]
     else:
@@ -350,50 +386,6 @@ cdef double of_odds(double z) noexcept nogil:
 cdef double rest_of_odds(double z) noexcept nogil:
     """Return 1 / (1 + z), of negative odds NaN."""
     return NAN if z != z or z < 0 else 1 / (1 + z)
-
-
-# ---- densities
-
-
-cdef inline double at_edge(double power, double value) noexcept nogil:
-    """Return value * 0**power; of negative integers 0, which are poles of the gamma function."""
-    if power == 0:
-        return value
-    return 0 if power > 0 or power == <int64_t>power else INFINITY if power > -1 else NAN
-
-
-cdef double density_of_gamma(double a, double x, double power) noexcept nogil:
-    if a != a or x != x:
-        return NAN
-    if x == 0:
-        return at_edge(a - 1, 1)
-    if a <= 0 or x < 0:
-        return NAN
-    if x == INFINITY or a == INFINITY:
-        return 0 if x != a else NAN
-    return power / x
-
-
-cdef double density_of_beta(double a, double b, double x, double power) noexcept nogil:
-    if a != a or b != b or x != x:
-        return NAN
-    if x == 0 or x == 1:
-        return at_edge(a - 1, b) if x == 0 else at_edge(b - 1, a)
-    if a <= 0 or b <= 0 or x < 0 or x > 1:
-        return NAN
-    return power / (x * (1 - x))
-
-
-cdef double density_of_odds(double a, double b, double z, double power) noexcept nogil:
-    if a != a or b != b or z != z:
-        return NAN
-    if z == 0:
-        return at_edge(a - 1, b)
-    if a <= 0 or b <= 0 or z < 0:
-        return NAN
-    if z == INFINITY:
-        return 0
-    return power / z
 
 
 ctypedef fused real:

@@ -1,6 +1,7 @@
 # Differences of digamma functions, and powers over gamma and beta functions, that do not cancel for
-# parameters of any magnitude (DLMF 5.5.2, 5.11): logarithms are those of Stirling's formula with
-# its correction. As ufuncs: polygamma_1(x), of complex numbers, too, and psi_step(a, b).
+# parameters of any magnitude (DLMF 5.5.2, 5.11), and densities by such powers: logarithms are those
+# of Stirling's formula with its correction. As ufuncs: polygamma_1(x), of complex numbers, too, and
+# psi_step(a, b).
 
 ctypedef float complex complex64
 ctypedef double complex complex128
@@ -23,3 +24,6 @@ cdef double power_of_gamma(double a, double x) noexcept nogil
 cdef double power_of_beta(double a, double b, double x, double y) noexcept nogil
 cdef double log_power_of_gamma(double a, double x) noexcept nogil
 cdef double log_power_of_beta(double a, double b, double x, double y) noexcept nogil
+cdef double density_of_beta(double a, double b, double x, double power) noexcept nogil
+cdef double density_of_gamma(double a, double x, double power) noexcept nogil
+cdef double density_of_odds(double a, double b, double z, double power) noexcept nogil

@@ -1,5 +1,6 @@
 cimport cython
 from libc.math cimport INFINITY, M_PI, NAN, exp, lgamma, log, log1p, rint, sin, sqrt, tan
+from libc.stdint cimport int64_t
 
 cdef extern from "<complex.h>" nogil:
     complex128 csin(complex128)
@@ -158,6 +159,47 @@ cdef double log_power_of_beta(double a, double b, double x, double y) noexcept n
     return (0.5 * log(b / (a + b)) + 0.5 * log(a) - LOG_ROOT_2_PI
             + stirling(a + b) - stirling(a) - stirling(b)
             - a * excess(d / a, x * (a + b) / a) - b * excess(-d / b, y * (a + b) / b))
+
+
+cdef inline double at_edge(double power, double value) noexcept nogil:
+    """Return value * 0**power; of negative integers 0, which are poles of the gamma function."""
+    if power == 0:
+        return value
+    return 0 if power > 0 or power == <int64_t>power else INFINITY if power > -1 else NAN
+
+
+cdef double density_of_gamma(double a, double x, double power) noexcept nogil:
+    if a != a or x != x:
+        return NAN
+    if x == 0:
+        return at_edge(a - 1, 1)
+    if a <= 0 or x < 0:
+        return NAN
+    if x == INFINITY or a == INFINITY:
+        return 0 if x != a else NAN
+    return power / x
+
+
+cdef double density_of_beta(double a, double b, double x, double power) noexcept nogil:
+    if a != a or b != b or x != x:
+        return NAN
+    if x == 0 or x == 1:
+        return at_edge(a - 1, b) if x == 0 else at_edge(b - 1, a)
+    if a <= 0 or b <= 0 or x < 0 or x > 1:
+        return NAN
+    return power / (x * (1 - x))
+
+
+cdef double density_of_odds(double a, double b, double z, double power) noexcept nogil:
+    if a != a or b != b or z != z:
+        return NAN
+    if z == 0:
+        return at_edge(a - 1, b)
+    if a <= 0 or b <= 0 or z < 0:
+        return NAN
+    if z == INFINITY:
+        return 0
+    return power / z
 
 
 ctypedef fused argument:

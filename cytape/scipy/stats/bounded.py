@@ -40,6 +40,8 @@ from cytape.ops.special import (
     betaln,
     expit,
     gammainc,
+    gammaincc,
+    gammainccinv,
     gammaincinv,
     log_ndtr,
     logit,
@@ -50,7 +52,9 @@ from cytape.ops.special import (
 from cytape.ops.special.incomplete_functions import beta_density
 from cytape.scipy.stats.distribution import (
     HALF_LOG_2PI,
+    LOG_2,
     Distribution,
+    either,
     log_rest,
     power_density,
 )
@@ -266,35 +270,73 @@ def _log_argus(z, chi):
     return log_gammainc(1.5, 0.5 * chi * chi * _one_less_square(z))
 
 
+def _argus_log_factor(chi):
+    return 3 * log(chi) - HALF_LOG_2PI + LOG_2 - log_gammainc(1.5, 0.5 * chi * chi)
+
+
 def _argus_logpdf(z, chi):
-    return (3 * log(chi) - HALF_LOG_2PI + math.log(2) - log_gammainc(1.5, 0.5 * chi * chi) + log(z)
-            + 0.5 * log1p(-z * z) - 0.5 * chi * chi * _one_less_square(z))
+    return (_argus_log_factor(chi) + log(z) + 0.5 * log1p(-z * z)
+            - 0.5 * chi * chi * _one_less_square(z))
 
 
-def _argus_logsf(z, chi):
-    return _log_argus(z, chi) - _log_argus(0.0, chi)
+def _argus_near(z, chi):
+    """Return log(cdf) near 0, by quadrature of the density over its slope at 0."""
+    squares = np.expand_dims(z * z, -1) * _NODES
+    integral = np.sum(_WEIGHTS * sqrt(1 - squares) * exp(
+        0.5 * np.expand_dims(chi * chi, -1) * squares), -1)
+    return _argus_log_factor(chi) - 0.5 * chi * chi + 2 * log(z) + log(0.5 * integral)
 
 
-def _argus_logcdf(z, chi):
-    """Return the logarithm, near 0 by the series of the density, to the second order."""
-    is_near = z * (1 + chi) < 1e-3
-    near = where(is_near, z, 1e-4)
-    return where(
-        is_near, _argus_logpdf(near, chi) + log(0.5 * near) + 0.25 * (1 - chi * chi) * near * near,
-        log_rest(_argus_logsf(where(is_near, 0.5, z), chi)))
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(10)
+_NODES, _WEIGHTS = 0.5 + 0.5 * _NODES, 0.5 * _WEIGHTS
 
 
-def _argus_quantile(q, chi):
-    """Return the quantile of a complementary probability."""
-    half = 0.5 * chi * chi
-    square = 1 - gammaincinv(1.5, q * gammainc(1.5, half)) / half
-    is_end = q == 1
-    return where(is_end, 0.0, sqrt(where(is_end, 1.0, square)))
+def _argus(near, far):
+    """Return a function, near 0 of log(cdf), elsewhere of log(sf)."""
+    def log_sf(z, chi):
+        return _log_argus(z, chi) - _log_argus(0.0, chi)
+
+    def function(z, chi):
+        is_near = z * (1 + chi) < 0.3
+        return either(
+            is_near, lambda: near(_argus_near(where(is_near, z, 0.1), where(is_near, chi, 1.0))),
+            lambda: far(log_sf(where(is_near, 0.5, z), chi)))
+
+    return function
+
+
+_argus_logcdf, _argus_logsf = _argus(lambda p: p, log_rest), _argus(log_rest, lambda q: q)
+
+
+def _argus_quantile(p, q, chi):
+    """Return the quantile of a probability p and its complement q, near 0 by Newton's method."""
+    is_end = p == 0
+    log_p = log(where(is_end, 0.5, p))
+    start = exp(0.5 * (log_p + LOG_2 - _argus_log_factor(chi)) + 0.25 * chi * chi)
+    is_near = (start * (1 + chi) < 1e-2) & ~is_end
+
+    def near():
+        z = where(is_near, start, 1e-3)
+        for _ in range(2):
+            log_cdf = _argus_near(z, chi)
+            z = z * exp((log_p - log_cdf) * exp(log_cdf - _argus_logpdf(z, chi)) / z)
+        return z
+
+    def far():
+        half = 0.5 * chi * chi
+        is_left, whole = p < 0.5, gammainc(1.5, half)
+        rest = where(
+            is_left, gammainccinv(1.5, gammaincc(1.5, half) + where(is_left, p, 0.5) * whole),
+            gammaincinv(1.5, where(is_left, 0.5, q) * whole))
+        return sqrt(where(is_near | is_end, 1.0, 1 - rest / half))
+
+    return where(is_end, 0.0, either(is_near, near, far))
 
 
 argus = Distribution(
     stats.argus, _argus_logpdf, logcdf=_argus_logcdf, logsf=_argus_logsf,
-    ppf=lambda q, chi: _argus_quantile(1 - q, chi), isf=_argus_quantile, support=(0, 1),
+    ppf=lambda q, chi: _argus_quantile(q, 1 - q, chi),
+    isf=lambda q, chi: _argus_quantile(1 - q, q, chi), support=(0, 1),
     open_ends=True)
 
 # ---- truncated and broken lines

@@ -39,6 +39,7 @@ from cytape.ops.sampling.quantile_functions import (
     invgauss_ppf,
     kolmogorov_cdf,
     kolmogorov_density,
+    kolmogorov_ppf,
     ncf_sf,
     ncx2_sf,
 )
@@ -122,11 +123,17 @@ levy_l = mirrored(stats.levy_l, levy, support=(-np.inf, 0), inside=-0.5, open_en
 
 # ---- folded variables
 
+
+def _folded_logcdf(z, c):
+    return log_mass(c - z, c + z, 2 * z)
+
+
 foldnorm = Distribution(
     stats.foldnorm,
     lambda z, c: -0.5 * (z - c)**2 - HALF_LOG_2PI + log1p(exp(-2 * c * z)),
-    lambda z, c: ndtr(z - c) - ndtr(-z - c), lambda z, c: ndtr(c - z) + ndtr(-z - c),
-    **complementary(lambda z, c: log_mass(c - z, c + z, 2 * z),
+    lambda z, c: exp(_folded_logcdf(where(z == 0, 1e-300, z), c)),
+    lambda z, c: ndtr(c - z) + ndtr(-z - c),
+    **complementary(_folded_logcdf,
                     lambda z, c: logaddexp(log_ndtr(c - z), log_ndtr(-c - z))),
     support=POSITIVE, valid=lambda c: c >= 0, open_ends="probabilities")
 
@@ -162,19 +169,38 @@ foldcauchy = Distribution(
 # ---- reciprocals
 
 
-def _alpha_quantile(log_q, a):
-    is_end = log_q == 0
-    rest = a - ndtri_exp(where(is_end, -1.0, log_q) + log_ndtr(a))
+def _alpha_logsf(z, a):
+    return log_mass(a - 1 / z, a, 1 / z) - log_ndtr(a)
+
+
+def _alpha_near(p, a):
+    """Return the small reciprocal of a quantile, by Newton's method in logarithms."""
+    log_p = log(p) + log_ndtr(a)
+    z = exp(log_p + 0.5 * a * a + HALF_LOG_2PI)
+    for _ in range(2):
+        log_q = log_mass(a - z, a, z)
+        z = z * exp((log_p - log_q) * exp(log_q + 0.5 * (a - z)**2 + HALF_LOG_2PI) / z)
+    return z
+
+
+def _alpha_quantile(q, p, a):
+    """Return the quantile of a probability q and its complement p, in the nearer tail."""
+    is_left, is_end = q < 0.5, p == 0
+    left, right = [log(where(is_used, x, 0.5)) + log_ndtr(a) for is_used, x in (
+        (is_left, q), (~is_left & ~is_end, p))]
+    is_near = right + 0.5 * a * a + log1p(a) < -8
+    far = where(is_left, a - ndtri_exp(left), a + ndtri_exp(logaddexp(log_ndtr(-a), right)))
+    rest = either(is_near, lambda: _alpha_near(
+        where(is_near, p, 1e-5), where(is_near, a, 0.0)), lambda: where(is_near, 1.0, far))
     return where(is_end, np.inf, 1 / rest)
 
 
 alpha = Distribution(
     stats.alpha, lambda z, a: -2 * log(z) - 0.5 * (a - 1 / z)**2 - HALF_LOG_2PI - log_ndtr(a),
     lambda z, a: ndtr(a - 1 / z) / ndtr(a),
-    lambda z, a: 1 - ndtr(a - 1 / z) / ndtr(a),
-    **complementary(lambda z, a: log_ndtr(a - 1 / z) - log_ndtr(a),
-                    lambda z, a: log_mass(a - 1 / z, a, 1 / z) - log_ndtr(a)),
-    ppf=lambda q, a: _alpha_quantile(log(q), a), isf=lambda q, a: _alpha_quantile(log1p(-q), a),
+    lambda z, a: exp(_alpha_logsf(z, a)),
+    **complementary(lambda z, a: log_ndtr(a - 1 / z) - log_ndtr(a), _alpha_logsf),
+    ppf=lambda q, a: _alpha_quantile(q, 1 - q, a), isf=lambda q, a: _alpha_quantile(1 - q, q, a),
     support=POSITIVE, open_ends=True)
 recipinvgauss = Distribution(
     stats.recipinvgauss,
@@ -434,7 +460,7 @@ kstwobign = Distribution(
     stats.kstwobign, _kolmogorov_log(
         lambda z: 0.5 * math.log(2 * math.pi) - 2 * log(z), lambda z: log(8 * z), True, True),
     kolmogorov_cdf, kolmogorov, _kolmogorov_probability(False), _kolmogorov_probability(True),
-    pdf=kolmogorov_density, ppf=lambda q: kolmogi(1 - q), isf=kolmogi, support=POSITIVE)
+    pdf=kolmogorov_density, ppf=kolmogorov_ppf, isf=kolmogi, support=POSITIVE)
 
 
 def _breit_wigner_logpdf(z, rho):

@@ -15,7 +15,6 @@ from cytape.ops.elementwise import (
     maximum,
     minimum,
     sqrt,
-    tanh,
     where,
 )
 from cytape.ops.probabilities.line_integrals import line_integral, wallenius
@@ -78,14 +77,14 @@ binom = Distribution(
     lambda k, n, p: log_betaincc(k + 1, _rest(k, n), p),
     lambda k, n, p: log_betainc(k + 1, _rest(k, n), p),
     pdf=lambda k, n, p: beta_density(k + 1, n - k + 1, p) / (n + 1),
-    support=lambda n, p: (0, n), inside=0,
+    support=lambda n, p: (0, n), inside=0, probability=1,
     valid=lambda n, p: (n >= 0) & _is_whole(n) & (p >= 0) & (p <= 1),
     moments={"mean": lambda n, p: n * p, "var": lambda n, p: n * p * (1 - p)})
 bernoulli = Distribution(
     stats.bernoulli, lambda k, p: xlogy(k, p) + xlog1py(1 - k, -p),
     lambda k, p: where(k < 1, 1 - p, 1.0), lambda k, p: where(k < 1, p, 0.0),
     pdf=lambda k, p: where(k < 1, 1 - p, p), support=(0, 1), inside=0,
-    valid=lambda p: (p >= 0) & (p <= 1),
+    probability=0, valid=lambda p: (p >= 0) & (p <= 1),
     moments={"mean": lambda p: p, "var": lambda p: p * (1 - p)})
 nbinom = Distribution(
     stats.nbinom, lambda k, n, p: (
@@ -93,13 +92,14 @@ nbinom = Distribution(
     lambda k, n, p: betainc(n, k + 1, p), lambda k, n, p: beta_rest(n, k + 1, p),
     lambda k, n, p: log_betainc(n, k + 1, p), lambda k, n, p: log_betaincc(n, k + 1, p),
     pdf=lambda k, n, p: beta_density(n, k + 1, p) * p / (n + k), support=_COUNTS, inside=1,
+    probability=1,
     valid=lambda n, p: (n > 0) & (p > 0) & (p <= 1),
     moments={"mean": lambda n, p: n * (1 - p) / p, "var": lambda n, p: n * (1 - p) / (p * p)})
 geom = Distribution(
     stats.geom, lambda k, p: xlog1py(k - 1, -p) + log(p), lambda k, p: betainc(1.0, k, p),
     lambda k, p: betaincc(1.0, k, p), lambda k, p: log_betainc(1.0, k, p),
     lambda k, p: k * log1p(-p), lambda k, p: beta_density(1.0, k, p) * p / k, support=(1, np.inf),
-    inside=1, valid=lambda p: (p > 0) & (p <= 1),
+    inside=1, probability=0, valid=lambda p: (p > 0) & (p <= 1),
     moments={"mean": lambda p: 1 / p, "var": lambda p: (1 - p) / (p * p)})
 planck = Distribution(
     stats.planck, lambda k, rate: log(-expm1(-rate)) - rate * k,
@@ -318,6 +318,8 @@ boltzmann = Distribution(
     lambda k, rate, n: log(-expm1(-rate)) - log(-expm1(-rate * n)) - rate * k,
     lambda k, rate, n: expm1(-rate * (k + 1)) / expm1(-rate * n),
     lambda k, rate, n: exp(-rate * (k + 1)) * expm1(-rate * (n - k - 1)) / expm1(-rate * n),
+    logsf=lambda k, rate, n: log(
+        expm1(-rate * _rest(k + 1, n)) / expm1(-rate * n)) - rate * (k + 1),
     support=lambda rate, n: (0, n - 1), inside=0,
     valid=lambda rate, n: (rate > 0) & (n > 0) & _is_whole(n))
 
@@ -329,8 +331,8 @@ def _both_sides_logcdf(k, a):
 
 
 dlaplace = Distribution(
-    stats.dlaplace, lambda k, a: log(tanh(0.5 * a)) - a * abs(k), logcdf=_both_sides_logcdf,
-    logsf=lambda k, a: _both_sides_logcdf(-k - 1, a))
+    stats.dlaplace, lambda k, a: log(-expm1(-a)) - log1p(exp(-a)) - a * abs(k),
+    logcdf=_both_sides_logcdf, logsf=lambda k, a: _both_sides_logcdf(-k - 1, a))
 yulesimon = Distribution(
     stats.yulesimon, lambda k, a: log(a) + betaln(k, a + 1),
     logsf=lambda k, a: log(k) + betaln(k, a + 1), support=(1, np.inf), inside=1,

@@ -93,10 +93,11 @@ def power_density(power, rest):
         return xlogy(power(*shapes), z) + rest(z, *shapes)
 
     def density(z, *shapes):
-        is_left = z < 1
-        left, right = where(is_left, z, 0.5), where(is_left, 1.0, z)
+        rise = power(*shapes)
+        is_left = (z < 1) & (rise >= 0)  # other powers overflow
+        left, right = where(is_left, z, 1.0), where(is_left, 1.0, z)
         return where(
-            is_left, left**power(*shapes) * exp(rest(left, *shapes)),
+            is_left, left**where(is_left, rise, 0.0) * exp(rest(left, *shapes)),
             exp(log_density(right, *shapes)))
 
     return log_density, density
@@ -169,6 +170,9 @@ class Distribution:
     fixed : tuple of int, optional
         Positions of shape parameters without derivatives: they are not recorded with the others,
         and stay known numbers.
+    probability : int, optional
+        Position of a probability that may be 0 or 1. Outside of the support, where slopes of
+        logarithms may be infinite, the functions get 1/2.
 
     Examples
     --------
@@ -183,7 +187,8 @@ class Distribution:
     def __init__(
             self, scipys, logpdf, cdf=None, sf=None, logcdf=None, logsf=None, pdf=None, ppf=None,
             isf=None, support=(-np.inf, np.inf), inside=0.5, open_ends=False, valid=None,
-            moments=None, is_exact=False, fixed=()):
+            moments=None, is_exact=False, fixed=(),
+            probability=None):
         """Make a distribution of its functions; `is_exact` if SciPy's numbers are the same."""
         self.scipys = scipys
         self.is_discrete = isinstance(scipys, stats.rv_discrete)
@@ -192,7 +197,7 @@ class Distribution:
             support == (-np.inf, np.inf) and not open_ends and not self.is_discrete)
         self.inside = inside if callable(inside) else lambda *_: inside
         self.open_ends, self.valid, self.is_exact = open_ends, valid, is_exact
-        self.fixed = fixed
+        self.fixed, self.probability = fixed, probability
         density = "pmf" if self.is_discrete else "pdf"
         functions = {density: pdf or _after(exp, logpdf), f"log{density}": logpdf}
         functions.update(_probabilities(cdf, sf, logcdf, logsf))
@@ -269,6 +274,8 @@ class Distribution:
             is_outside = is_below | is_above
             known = _value(is_outside)
             are_inside = known is not None and known.ndim == 0 and not known  # as of numbers
+            if not are_inside and self.probability is not None:
+                shapes[self.probability] = where(is_outside, 0.5, shapes[self.probability])
             z = _numpy_number(z) if are_inside else where(is_outside, self.inside(*shapes), z)
             value = function(z, *shapes)
             if not self.is_discrete:

@@ -304,12 +304,14 @@ def _loggamma_cdf(z, c):
         lambda: gammainc(c, exp(maximum(minimum(z, 700.0), -40.0))))
 
 
-def _loggamma_sf(z, c):
-    return gammaincc(c, exp(maximum(minimum(z, 700.0), -700.0)))
+def _loggamma_upper(upper, rest):
+    def function(z, c):
+        is_tail = z < -40
+        return either(
+            is_tail, lambda: rest(_loggamma_logcdf(where(is_tail, z, -40.0), c)),
+            lambda: upper(c, where(is_tail, -40.0, z)))
 
-
-def _loggamma_logsf(z, c):
-    return log_gammaincc(c, exp(maximum(z, -700.0)))
+    return function
 
 
 def loggamma_quantile(inverse, c, q, log_q):
@@ -320,8 +322,10 @@ def loggamma_quantile(inverse, c, q, log_q):
 
 
 loggamma = Distribution(
-    stats.loggamma, _loggamma_logpdf, _loggamma_cdf, _loggamma_sf, _loggamma_logcdf,
-    _loggamma_logsf, _loggamma_pdf,
+    stats.loggamma, _loggamma_logpdf, _loggamma_cdf,
+    _loggamma_upper(lambda c, z: gammaincc(c, exp(minimum(z, 700.0))), lambda log_p: -expm1(log_p)),
+    _loggamma_logcdf, _loggamma_upper(lambda c, z: log_gammaincc(c, exp(z)), log_rest),
+    _loggamma_pdf,
     lambda q, c: loggamma_quantile(gammaincinv, c, q, log(q)),
     lambda q, c: loggamma_quantile(gammainccinv, c, q, log1p(-q)), open_ends=True)
 

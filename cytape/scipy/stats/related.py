@@ -70,7 +70,8 @@ def doubled(scipys, half, **options):
         return where(z < 0, log1p(-exp(log_tail)), log_tail)
 
     def quantile(q, *shapes):
-        p, is_left = abs(2 * q - 1), q < 0.5
+        is_left = q < 0.5
+        p = where(is_left, 1 - 2 * q, 2 * q - 1)  # with a derivative at 0
         is_inner = p < 0.5
         z = where(
             is_inner, half["ppf"](where(is_inner, p, 0.25), *shapes),

@@ -44,6 +44,7 @@ from cytape.ops.special import (
 )
 from cytape.scipy.stats.distribution import (
     HALF_LOG_2PI,
+    LOG_2,
     Distribution,
     complementary,
     either,
@@ -168,11 +169,13 @@ def _ball_cdf(z, beta, m):
 
 def _ball_quantile(log_q, log_p, beta, m):
     law, whole = _ball(beta, m)
-    is_left = log_q < law - whole
-    left, right = where(is_left, log_q, law - whole), where(is_left, -1.0, log_p)
+    is_left, is_right = log_q < law - whole, log_p < -LOG_2
+    left = where(is_left, log_q, law - whole)
+    below = exp(where(is_left | is_right, law, log_q + whole)) - exp(law) + _ROOT_2PI * ndtr(-beta)
     return where(
         is_left, -beta - m / beta * expm1((law - whole - left) / (m - 1)),
-        -ndtri_exp(right + whole - HALF_LOG_2PI))
+        where(is_right, -ndtri_exp(where(is_left | ~is_right, -1.0, log_p + whole - HALF_LOG_2PI)),
+              ndtri_exp(log(below) - HALF_LOG_2PI)))
 
 
 crystalball = Distribution(
