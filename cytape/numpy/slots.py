@@ -106,7 +106,7 @@ install(
 install_methods(
     {
         **_functions(
-            "all any argmax argmin argpartition argsort clip cumprod cumsum diagonal dot max "
+            "all any argmax argmin argpartition argsort cumprod cumsum diagonal dot max "
             "mean min nonzero prod ravel repeat searchsorted squeeze std sum swapaxes take trace "
             "var"
         ),
@@ -123,6 +123,8 @@ install_methods(
         **dict.fromkeys(("conj", "conjugate"), _conjugate),
         "round": _method(families.round),
         "flatten": lambda tensor, order="C": creation.identity_op(families.ravel(tensor, order)),
+        "clip": lambda x, min=None, max=None, out=None, **options: families.clip(
+            x, min, max, out, **options),
         "choose": lambda x, choices, **options: later("choose")(x, choices, **options),
         "copy": lambda tensor, order="C": (
             creation.identity_op(tensor) if order == "C" else creation.copy(tensor, order)),

@@ -186,7 +186,12 @@ def tensordot(a, b, axes=2) -> Any:
     if usual and axes == (every, every) and shape(a) == shape(b) and None not in shape(a):
         a, b = together(a, b)
         return matmul_op(_as_line(a), _as_line(b))
-    return tensordot_op(a, b, axes=axes)
+    return tensordot_op(*_with_dtypes(a, b), axes=axes)
+
+
+def _with_dtypes(*operands):
+    """Return operands, numbers of Python as arrays: these have a dtype, unlike in a * b."""
+    return [x if is_tensor(x) else np.asarray(x) for x in operands]
 
 
 def _contracted_axes(a_ndim, b_ndim, axes):
@@ -217,7 +222,7 @@ def dot(a, b, out=None) -> Any:
     11.0
     """
     if ndim(a) == 0 or ndim(b) == 0:
-        return multiply(a, b)
+        return multiply(*_with_dtypes(a, b))
     if ndim(b) <= 2:
         return matmul_op(a, b)
     return tensordot(a, b, axes=(-1, -2))
@@ -234,7 +239,7 @@ def inner(a, b, /) -> Any:
     11.0
     """
     if ndim(a) == 0 or ndim(b) == 0:
-        return multiply(a, b)
+        return multiply(*_with_dtypes(a, b))
     if ndim(a) == ndim(b) == 1:
         return matmul_op(a, b)
     return tensordot(a, b, axes=(-1, -1))

@@ -122,7 +122,7 @@ def selected(a, where, neutral):
 
 def start(initial, dtype):
     """Return the `initial` of a reduction as a number, or tensor, of a dtype."""
-    initial = as_operand(initial)
+    initial = np.asarray(initial, dtype) if type(initial) is int else as_operand(initial)
     if initial.shape not in ((), None):
         raise ValueError(f"initial must be a single number, got the shape {initial.shape}")
     if initial.dtype.kind == "c" and dtype.kind != "c":
@@ -132,9 +132,9 @@ def start(initial, dtype):
 
 def from_start(reduce, combine, neutral, a, initial, where):
     """Reduce the elements selected by `where`, and combine the result with `initial`."""
-    a, initial = together(
-        convert_to_tensor(a), as_operand(initial) if is_given(initial) else None)
-    result = reduce(selected(a, where, neutral))
+    if type(initial) is not int:
+        a, initial = together(a, as_operand(initial) if is_given(initial) else None)
+    result = reduce(selected(convert_to_tensor(a), where, neutral))
     return result if initial is None else combine(result, start(initial, result.dtype))
 
 

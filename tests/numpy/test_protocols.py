@@ -282,3 +282,25 @@ def test_an_array_named_out_is_saved(save):
     found = np.load(file)
     np.testing.assert_array_equal(found["out"], 1)
     assert found["w"] == 2
+
+
+@each(traced=[False, True], dtype=[np.int8, np.uint64, np.float32], call=[
+    lambda x: np.dot(x, 300), lambda x: np.dot(2.5, x), lambda x: np.inner(x, 2),
+    lambda x: np.tensordot(x, 2, 0), lambda x: x.dot(2), lambda x: x.clip(2),
+    lambda x: x.clip(max=2), lambda x: np.insert(x, 1, 2.5), lambda x: np.max(x, initial=101)])
+def test_numbers_of_python_count_as_numpy_counts_them(call, dtype, traced):
+    x = np.array([100, 3, 1], dtype)
+    given = cytape.function(call) if traced else call
+    result = given(cytape.constant(x)).numpy()
+    assert result.dtype == call(x).dtype
+    np.testing.assert_array_equal(result, call(x))
+
+
+@each(traced=[False, True], call=[
+    lambda x: np.insert(x, 1, 300), lambda x: np.piecewise(x, [x > 1], [300, 2]),
+    lambda x: np.max(x, initial=300)])
+def test_numbers_of_python_that_a_dtype_cannot_hold_raise(call, traced):
+    x = np.array([100, 3, 1], np.int8)
+    for argument in x, cytape.constant(x):
+        with pytest.raises(OverflowError, match="out of bounds for int8"):
+            (cytape.function(call) if traced else call)(argument)

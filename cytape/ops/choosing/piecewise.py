@@ -161,7 +161,7 @@ def piecewise(x, condlist, funclist, *args, **kw) -> Any:
     result = zeros_like(x)
     for condition, function in zip(conditions, funclist, strict=True):
         if not callable(function) or is_tensor(function):
-            values = operand(function)
+            values = function if is_tensor(function) else np.asarray(function, x.dtype)
         else:
             part = getitem(x, condition)
             if part.shape is not None and 0 in part.shape:  # NumPy does not call it either
