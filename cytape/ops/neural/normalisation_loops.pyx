@@ -1,5 +1,5 @@
 cimport numpy as cnp
-from numpy cimport ndarray, npy_intp
+from numpy cimport ndarray
 
 import functools
 
