@@ -21,6 +21,7 @@ from cytape.tensor.pictures.html_text import size_text, table
 from cytape.tensor.pictures.memory_timeline import timeline
 from cytape.tensor.pictures.picture import Picture
 from cytape.tensor.pictures.trace_events import Span, trace_json
+from cytape.tensor.values.user_warnings import cell_of
 
 __all__ = ["OpRow", "Profile", "profile"]
 
@@ -271,7 +272,7 @@ def profile() -> Profile:
 
 
 def _place(file: str, line: int) -> str:
-    return f"{os.path.basename(file)}:{line}" if file else ""
+    return f"{cell_of(file) or os.path.basename(file)}:{line}" if file else ""
 
 
 def _cells(row: OpRow) -> list[str]:

@@ -34,6 +34,18 @@ def _is_installed(frame: FrameType) -> bool:
     return frame.f_code.co_filename.replace(os.sep, "/").rpartition("-packages/")[1] != ""
 
 
+def cell_of(file: str) -> str:
+    """Return the name of a notebook's cell, such as In[5], by its file's; "" for other files."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    name = getattr(getattr(shell, "compile", None), "format_code_name", lambda _: None)(file)
+    return name[1] if name else ""
+
+
+def _place(frame: FrameType) -> str:
+    file = frame.f_code.co_filename
+    return f"in {cell_of(file) or file}, line {frame.f_lineno}"
+
+
 def user_line() -> str:
     """Return the line of the user's program that called this package, as text.
 
@@ -45,13 +57,13 @@ def user_line() -> str:
         frame = frame.f_back
     if frame is None:
         return ""
-    line = f"in {frame.f_code.co_filename}, line {frame.f_lineno}"
+    line = _place(frame)
     user = frame
     while user.f_back is not None and _is_installed(user):
         user = user.f_back
     if user is frame or _is_installed(user):
         return line
-    return f"in {user.f_code.co_filename}, line {user.f_lineno} ({line})"
+    return f"{_place(user)} ({line})"
 
 
 def library_call() -> str:

@@ -4,8 +4,10 @@ import inspect
 import math
 import pickle
 import re
+import sys
 import threading
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -147,3 +149,18 @@ def test_the_user_s_line_is_named_where_other_packages_are_between(name, advice)
     graph = cytape.Graph()
     with graph.as_default(), pytest.raises(SymbolicTensorError, match=f"(?s){advice}"):
         call(graph.placeholder("float64", ()))
+
+
+def test_the_line_of_a_notebook_is_that_of_its_cell(monkeypatch):
+    shell = SimpleNamespace(compile=SimpleNamespace(
+        format_code_name=lambda file: ("Cell", "In[5]") if file == "/tmp/kernel/17.py" else None))
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+    with pytest.raises(DetachedError, match=f"in {__file__}, line "):
+        cytape.grad(lambda x: float(x))(1.0)
+    program = compile("cytape.grad(lambda x: float(x))(1.0)", "/tmp/kernel/17.py", "exec")
+    with pytest.raises(DetachedError, match=r"in In\[5\], line 1: its gradient"):
+        exec(program, {"cytape": cytape})
+    with cytape.profile() as p:
+        exec(compile("cytape.numpy.sin(x)", "/tmp/kernel/17.py", "exec"),
+             {"cytape": cytape, "x": cytape.constant(1.0)})
+    assert "In[5]:1" in str(p)
