@@ -276,7 +276,8 @@ class Interpolants:
             return np.asarray(self._rhs.as_real(self._solution(times).T))
         ends = self._solution.ts
         sign = 1 if self._solution.ascending else -1
-        place = np.clip(np.searchsorted(sign * ends, sign * times) - 1, 0, len(ends) - 2)
+        place = np.searchsorted(sign * ends, sign * times) - 1
+        place = np.minimum(np.maximum(place, 0), len(ends) - 2)
         coefficients = self._coefficients[place]
         x = ((times - self._from[place]) / self._lengths[place])[:, None]
         if self._kind == "Dop853DenseOutput":
@@ -284,8 +285,8 @@ class Interpolants:
             for i in range(coefficients.shape[1]):
                 states = (states + coefficients[:, -1 - i]) * (1 - x if i % 2 else x)
         else:
-            powers = np.cumprod(np.tile(x, coefficients.shape[2]), 1)
-            states = np.einsum("mnp,mp->mn", coefficients, powers)
+            powers = x ** np.arange(1.0, coefficients.shape[2] + 1)
+            states = (coefficients @ powers[:, :, None])[:, :, 0]
         return np.asarray(self._rhs.as_real(self._starts[place] + states))
 
 

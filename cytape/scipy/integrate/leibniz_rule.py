@@ -150,9 +150,10 @@ class Rule:
         args: Sequence = [data_of(x)[()] for x in tensors]
         f, args = function.of_arrays(args) if isinstance(function, Integrand) else (function, args)
         points: list = []
+        note = points.append
 
         def of_arrays(x: Any) -> Any:
-            points.append(x)
+            note(x)
             value = f(x, *args)
             if isinstance(value, ARRAYS):
                 return value

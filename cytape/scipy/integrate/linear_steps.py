@@ -118,9 +118,9 @@ class LinearSteps:
         """Return the adjoint at each point of the grid; jumps are those of the points, or None."""
         adjoint = jumps[-1]
         found = [adjoint]
-        steps = cnp.swapaxes(self.steps[:len(jumps) - 1], 1, 2)
+        steps = self.steps[:len(jumps) - 1]
         for step, jump in zip(steps[::-1], jumps[-2::-1], strict=True):
-            adjoint = step @ adjoint
+            adjoint = adjoint @ step
             adjoint = adjoint if jump is None else adjoint + jump
             found.append(adjoint)
         return found[::-1]
@@ -157,8 +157,12 @@ def _matrices_at(rhs, times, states, tensors, lengths):
 
 def halved(grid: np.ndarray, chosen: Any = slice(None)) -> np.ndarray:
     """Return a grid with the middle of each chosen interval added."""
-    middle = (grid[:-1] + grid[1:]) / 2
-    return np.insert(grid, np.arange(1, len(grid))[chosen], middle[chosen])
+    finer = np.empty(2 * len(grid) - 1)
+    finer[::2], finer[1::2] = grid, (grid[:-1] + grid[1:]) / 2
+    is_kept = np.full(len(finer), True)
+    is_kept[1::2] = False
+    is_kept[1::2][chosen] = True
+    return finer[is_kept]
 
 
 def by_halves(parts: Any) -> tuple:

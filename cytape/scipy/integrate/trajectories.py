@@ -170,9 +170,8 @@ class Trajectory:
         jumps = jumps_at(positions(steps.grid, times), len(steps.grid), g)
         after = np.array(steps.march_back(jumps))[1:]
         first, second = by_halves(steps.steps)[1:]
-        whole, middle = (
-            np.einsum("kji,kj->ki", x, after) for x in (steps.steps[:len(after)], second))
-        start = np.einsum("kji,kj->ki", first, middle)
+        whole, middle = _times(after, steps.steps[:len(after)]), _times(after, second)
+        start = _times(middle, first)
         size = np.max(np.abs(after) @ scale, initial=0)
         found = _ratio(np.abs(whole - start) @ scale, self._rtol * size)
         if tensors:
@@ -224,6 +223,12 @@ class Trajectory:
             np.max(np.abs(whole - end) / scale, 1, initial=0),
             self._rtol * np.max(np.abs(before) / scale, initial=0)
             + ROUNDING * max(changes, default=0))
+
+
+def _times(vectors: np.ndarray, matrices: np.ndarray) -> np.ndarray:
+    """Return the product of each vector with a matrix on its right."""
+    found: np.ndarray = (vectors[:, None] @ matrices)[:, 0]
+    return found
 
 
 def _ratio(errors: np.ndarray, tolerance: float) -> np.ndarray:
