@@ -14,7 +14,7 @@ from cytape.ops.joining import concatenate
 from cytape.ops.scipy_linalg.linear_systems import any_tensor, checked
 from cytape.ops.shaping import ndim, reshape
 from cytape.ops.submodules.factorizations import qr as numpys_qr
-from cytape.ops.submodules.least_squares import completed
+from cytape.ops.submodules.least_squares import completed, has_full_rank, is_tiny
 from cytape.ops.submodules.least_squares import lstsq as numpys_lstsq
 from cytape.ops.submodules.least_squares import pinv as numpys_pinv
 from cytape.ops.submodules.matrix_parts import columns, dtype_of, stacked_shape
@@ -89,6 +89,11 @@ def lstsq(a, b, cond=None, overwrite_a=False, overwrite_b=False, check_finite=Tr
     if cond is None:
         cond = np.finfo(dtype_of(*map(operand, (a, b)))).eps
     x, squares, rank, s = numpys_lstsq(a, b, rcond=cond)
+    if lapack_driver == "gelsy" and not is_tiny(cond) and not has_full_rank(a, rank):
+        raise TypeError(
+            f'lstsq of tensors takes lapack_driver="gelsy" with cond={cond} only if the rank is '
+            'known and full: it cuts columns by QR, which has no derivative here. The default '
+            'driver, "gelsd", cuts singular values')
     m, n = np.shape(a)
     # In a graph, which does not know the rank, a matrix of lower rank is an error when it runs.
     if ndim(b) == 1 and (squares.shape == (1,) or None not in (m, n) and squares.shape == (

@@ -137,7 +137,7 @@ def completed(a, lower=True):
     return completion_op(a, lower=bool(lower))
 
 
-def _is_tiny(cutoff):
+def is_tiny(cutoff):
     """Return whether singular values below a cutoff are irrelevant for derivatives."""
     return np.ndim(cutoff) == 0 and not is_tensor(cutoff) and cutoff <= 1e-8
 
@@ -174,7 +174,7 @@ def pinv(a, rcond=None, hermitian=False, *, rtol=np._NoValue) -> Any:
         rcond = rtol
     if hermitian:
         a = completed(a)
-    if rcond is not None and not _is_tiny(rcond):
+    if rcond is not None and not is_tiny(rcond):
         a = _without_small_part(a, rcond, hermitian)
     return pinv_op(a, rcond=rcond, by_eps=by_eps, hermitian=hermitian)
 
@@ -327,11 +327,25 @@ lstsq_op = general(
 )
 
 
+def has_full_rank(a, rank):
+    """Return whether the rank is known, and that of the smaller side of a matrix."""
+    known = values_of(rank)
+    return known is not None and known == min(shape(a))
+
+
+def _solved(a, b, rcond):
+    """Solve without the part of `a` below a cutoff, which depends on the elements, too."""
+    found = lstsq_op(a, b, rcond=rcond)
+    if not is_tensor(a) or rcond is None or is_tiny(rcond) or has_full_rank(a, found[2]):
+        return found
+    return *lstsq_op(_without_small_part(a, rcond, False), b, rcond=rcond)[:3], found[3]
+
+
 @numpy_function(np.linalg.lstsq, "a", "b")
 def lstsq(a, b, rcond=None) -> Any:
     """Return a least-squares solution of linear equations, as `numpy.linalg.lstsq`.
 
-    The derivative is that of matrices of the same rank.
+    The derivative is that of matrices of the same rank, as of `pinv`.
 
     Examples
     --------
@@ -342,6 +356,6 @@ def lstsq(a, b, rcond=None) -> Any:
     """
     a, b = together(a, b)
     if ndim(b) != 1:
-        return lstsq_op(a, b, rcond=rcond)
-    x, *others = lstsq_op(a, expand_dims(b, 1), rcond=rcond)
+        return _solved(a, b, rcond)
+    x, *others = _solved(a, expand_dims(b, 1), rcond)
     return squeeze(x, -1), *others

@@ -80,6 +80,15 @@ def test_shapes_of_least_squares_in_functions(m, columns):
         assert [np.shape(x) for x in found] == [np.shape(x) for x in expected]
 
 
+def test_a_cut_by_another_driver_is_refused():
+    a, b = np.diag([3.0, 1.0]), cytape.constant([1.0, 2.0])
+    for call in (ours.lstsq, cytape.function(ours.lstsq)):
+        with pytest.raises(TypeError, match="takes lapack_driver"):
+            call(a, b, 0.5, lapack_driver="gelsy")
+    found = ours.lstsq(a, b, 0.1, lapack_driver="gelsy")[0]
+    np.testing.assert_allclose(found, [1 / 3, 2.0])
+
+
 @each("lower", [True, False])
 def test_one_triangle_of_hermitian_matrices_is_read(lower):
     matrix = np.array([[4.0, 1.0, 0.0], [1.0, 3.0, 1.0], [0.0, 1.0, 5.0]]) + 1j * np.triu(

@@ -29,6 +29,17 @@ def test_a_cutoff_is_differentiated_as_the_step_that_it_is():
     check_grads(lambda x: np.linalg.pinv(x + x.T, 0.6, True), [np.diag([3.0, -2.0, 1.0])], order=1)
 
 
+@each("a", [A, A.T, A + 0.5])
+@each("b", [np.array([1.0, -2.0, 0.5]), np.arange(6.0).reshape(3, 2)])
+def test_least_squares_with_a_cutoff_that_cuts(a, b):
+    b = b[: len(a)]
+    check_grads(lambda a, b: np.linalg.lstsq(a, b, rcond=0.9)[0], [a, b], order=1)
+    solve = cytape.function(lambda a, b: np.linalg.lstsq(a, b, rcond=0.9))
+    for found, expected in zip(solve(a, b), np.linalg.lstsq(a, b, rcond=0.9), strict=True):
+        np.testing.assert_allclose(found, expected, atol=1e-14)
+    check_grads(lambda a: solve(a, b)[0], [a], order=1)
+
+
 def test_a_stack_of_cutoffs():
     x = np.stack([np.diag([3.0, 1.0])] * 2)
     cutoffs = np.array([0.1, 0.5])
