@@ -37,7 +37,7 @@ def logsumexp(a, axis=None, b=None, keepdims=False, return_sign=False) -> Any:
     is_complex = np.iscomplexobj(a) or np.iscomplexobj(b)
     if b is None and not return_sign and not is_complex:
         return neural_ops.logsumexp(a, axis, keepdims)
-    a, b = np.broadcast_arrays(*together(a, 1.0 if b is None else b))
+    a, b = np.broadcast_arrays(*together(a, a.dtype.type(1) if b is None else b))
     largest = max_op(
         stop_gradient_op(where(b == 0, -np.inf, np.real(a))), axis=axis, keepdims=True)
     largest = where(isfinite(largest), largest, 0)

@@ -32,6 +32,16 @@ def test_terms_of_weight_zero_have_no_gradient_but_their_weights_do():
     assert ours.logsumexp(single, b=np.float32(b)) == 0
 
 
+@each(dtype=["float32", "float64", "complex64", "complex128", "int64"])
+def test_dtypes_are_scipys(dtype):
+    x = np.array([1, 2], dtype)
+    assert ours.logsumexp(cytape.constant(x)).dtype == special.logsumexp(x).dtype
+    for found, expected in zip(
+            ours.logsumexp(cytape.constant(x), return_sign=True),
+            special.logsumexp(x, return_sign=True), strict=True):
+        assert found.dtype == expected.dtype
+
+
 def test_arrays_are_left_to_scipy():
     x = np.array([[1.0, 2.0]])
     for name in ("logsumexp", "softmax", "log_softmax"):
