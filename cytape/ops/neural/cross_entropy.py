@@ -53,13 +53,17 @@ def _cross_entropy(logits, labels, *, axis):
             "labels that are numbers of classes go to sparse_softmax_cross_entropy_with_logits"
         )
     log_probabilities = log_softmax_of_array(logits, axis=axis)
-    labels = labels.astype(log_probabilities.dtype)
-    # A label of 0 has no loss, even if the logarithm of the probability is infinite.
-    terms = np.multiply(
-        labels, log_probabilities, where=labels != 0, out=np.zeros_like(log_probabilities)
-    )
-    total = labels.sum(axis, keepdims=True)
-    return -terms.sum(axis), total * np.exp(log_probabilities) - labels
+    labels = labels.astype(log_probabilities.dtype, copy=False)
+    with np.errstate(invalid="ignore"):
+        loss = -(labels * log_probabilities).sum(axis)
+    if not np.isfinite(loss).all():
+        # A label of 0 has no loss, even if the logarithm of the probability is infinite.
+        loss = -np.multiply(labels, log_probabilities, where=labels != 0,
+                            out=np.zeros_like(log_probabilities)).sum(axis)
+    backprop = np.exp(log_probabilities, out=log_probabilities)
+    backprop *= labels.sum(axis, keepdims=True)
+    backprop -= labels
+    return loss, backprop
 
 
 def _logits_gradient(op, g_loss, weighted_g_backprop):
@@ -196,7 +200,7 @@ def _sparse_cross_entropy(logits, labels, *, axis):
         raise ValueError(f"labels must be in the range of the classes, 0 to {classes - 1}")
     log_probabilities = log_softmax_of_array(logits, axis=axis)
     loss = -log_probabilities.reshape(-1, classes)[chosen]
-    backprop = np.exp(log_probabilities)
+    backprop = np.exp(log_probabilities, out=log_probabilities)
     backprop.reshape(-1, classes)[chosen] -= 1
     return loss.reshape(labels.shape)[()], backprop
 

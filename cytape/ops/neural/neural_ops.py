@@ -53,7 +53,7 @@ def _shifted(x, axis):
         x = x.astype(np.float32)
     largest = x.max(axis, keepdims=True, initial=-np.inf)
     largest = np.where(np.isfinite(largest), largest, 0)
-    return x - largest, largest
+    return np.asarray(x - largest), largest
 
 
 def _as_given(result, x):
@@ -62,13 +62,16 @@ def _as_given(result, x):
 
 
 def _softmax(x, *, axis):
-    powers = np.exp(_shifted(x, axis)[0])
-    return _as_given(powers / powers.sum(axis, keepdims=True), x)
+    powers, _ = _shifted(x, axis)
+    np.exp(powers, out=powers)
+    powers /= powers.sum(axis, keepdims=True)
+    return _as_given(powers, x)
 
 
 def log_softmax_of_array(x, *, axis):
     shifted, _ = _shifted(x, axis)
-    return _as_given(shifted - np.log(np.exp(shifted).sum(axis, keepdims=True)), x)
+    shifted -= np.log(np.exp(shifted).sum(axis, keepdims=True))
+    return _as_given(shifted, x)
 
 
 def _log_sum_exp(x, *, axis, keepdims):
@@ -115,6 +118,11 @@ def _log_sum_exp_of_tensor(x, *, axis, keepdims):
 
 def softmax_product(y, t, axis):
     """Multiply `t` by the Jacobian of softmax, diag(y) - y y^T, which is its own transpose."""
+    if type(y) is type(t) is np.ndarray and y.shape == t.shape and y.dtype != np.float16:
+        product = y * t
+        np.subtract(t, product.sum(axis, keepdims=True), out=product)
+        product *= y
+        return product
     return y * (t - sum(y * t, axis, keepdims=True))
 
 
@@ -148,6 +156,10 @@ def _shares(op):
     x, axis = widened(op.inputs[0]), op.attrs["axis"]
     if op.input_specs[0].known and op.input_specs[0].size == 0:
         return x
+    if type(x) is np.ndarray and np.isfinite(largest := x.max(axis, keepdims=True)).all():
+        powers = np.exp(x - largest)
+        powers /= powers.sum(axis, keepdims=True)
+        return powers
     powers, largest, finite = _powers(x, axis)
     infinite = astype(x == np.inf, x.dtype, copy=False)
     n_infinite = maximum(sum(infinite, axis, keepdims=True), 1)

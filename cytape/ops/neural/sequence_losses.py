@@ -36,6 +36,10 @@ class Sequences:
         self.states[:, 1::2] = labels
         self.skips = np.zeros(self.states.shape, bool)
         self.skips[:, 3::2] = labels[:, 1:] != labels[:, :-1]
+        # Indices of the two states that alignments end in; without labels they are the same.
+        self.examples = np.arange(len(labels))
+        self.ends = [(self.examples, 2 * n_labels),
+                     (self.examples, np.maximum(2 * n_labels - 1, 0))]
 
     def scores(self, log_shares):
         """Return the logarithms of the shares of all states, by time and example."""
@@ -75,32 +79,37 @@ def _loss(log_shares, *, sequences):
     return -_ends(sums[-1], sequences.n_labels)
 
 
-def _as_kernel_takes(scores, sequences):
+def _arrays_for_loops(log_shares, sequences):
+    """Return the scores of all states, and where states are skipped and examples end."""
+    scores = log_shares[:, sequences.examples[:, None], sequences.states]
     return (np.ascontiguousarray(scores, np.float64), sequences.skips.view(np.uint8),
             sequences.n_steps.astype(np.int64))
+
+
+def _totals(last, sequences):
+    blank, label = sequences.ends
+    return np.where(sequences.n_labels > 0, np.logaddexp(last[blank], last[label]), last[blank])
 
 
 def _loss_of_arrays(log_shares, *, sequences):
     if not len(log_shares) or not len(sequences.states):
         return _loss(log_shares, sequences=sequences)
-    sums = forward_sums(*_as_kernel_takes(sequences.scores(log_shares), sequences))
-    return -_ends(sums[-1], sequences.n_labels).astype(log_shares.dtype)
+    sums = forward_sums(*_arrays_for_loops(log_shares, sequences))
+    return -_totals(sums[-1], sequences).astype(log_shares.dtype)
 
 
 def _gradient(op, g):
     (log_shares,), sequences = op.inputs, op.attrs["sequences"]
-    states, n_labels = sequences.states, sequences.n_labels
-    scores, skips, n_steps = _as_kernel_takes(sequences.scores(log_shares), sequences)
-    sums = forward_sums(scores, skips, n_steps)
-    after, place = np.full(states.shape, _NEVER), np.arange(len(states))
-    after[place, 2 * n_labels] = 0
-    after[place, np.maximum(2 * n_labels - 1, 0)] = 0
-    weights = state_shares(scores, skips, n_steps, sums, after, _ends(sums[-1], n_labels))
+    scores, skips, n_steps = _arrays_for_loops(log_shares, sequences)
+    sums, after = forward_sums(scores, skips, n_steps), np.full(sequences.states.shape, _NEVER)
+    for states in sequences.ends:
+        after[states] = 0
+    weights = state_shares(scores, skips, n_steps, sums, after, _totals(sums[-1], sequences))
     weights *= -g[:, None]
-    result = np.zeros_like(log_shares)
-    for i in range(states.shape[1]):
-        result[:, place, states[:, i]] += weights[:, :, i]
-    return [result]
+    n_times, n_examples, n_classes = log_shares.shape
+    rows = n_classes * np.arange(n_times * n_examples).reshape(n_times, n_examples, 1)
+    result = np.bincount((rows + sequences.states).ravel(), weights.ravel(), log_shares.size)
+    return [result.reshape(log_shares.shape).astype(log_shares.dtype, copy=False)]
 
 
 ctc_op = composed(
