@@ -132,18 +132,20 @@ cdef extern from *:
             } \\
         })
 
-    /* other: the means, 0 before; without n its gradient, added to the image. */
-    #define CYTAPE_AVG_POOL(number) CYTAPE_WINDOW_LOOP(avg_pool, number, \\
+    /* other: the means; third: memory for sums; without n the gradient is added to the image. */
+    #define CYTAPE_AVG_POOL(number, wide) CYTAPE_WINDOW_LOOP(avg_pool, number, \\
+        wide *sums = (wide *)third_memory; \\
         CYTAPE_OUTPUTS { \\
             number *mean = other + output * channels; \\
             npy_intp count = 0; \\
+            for (c = 0; n && c < channels; c++) { sums[c] = 0; } \\
             CYTAPE_TAPS { \\
                 const number *pixel = image + (CYTAPE_ROW + p2) * channels; \\
                 count++; \\
-                for (c = 0; n && c < channels; c++) { mean[c] += pixel[c]; } \\
+                for (c = 0; n && c < channels; c++) { sums[c] += pixel[c]; } \\
             } \\
             if (n) { \\
-                for (c = 0; c < channels; c++) { mean[c] /= (number)count; } \\
+                for (c = 0; c < channels; c++) { mean[c] = (number)(sums[c] / count); } \\
                 continue; \\
             } \\
             CYTAPE_TAPS { \\
@@ -152,14 +154,14 @@ cdef extern from *:
             } \\
         })
 
-    /* other: outputs, n of each channel; third: filters. */
-    #define CYTAPE_DEPTHWISE(name, number, of_one, of_many) \\
+    /* other: outputs, n of each channel; third: filters, whose sums are long. */
+    #define CYTAPE_DEPTHWISE(name, number, of_filters, of_one, of_many) \\
         CYTAPE_WINDOW_LOOP(name, number, \\
             CYTAPE_OUTPUTS { \\
                 number *y = other + output * channels * n; \\
                 CYTAPE_TAPS { \\
                     number *x = image + (CYTAPE_ROW + p2) * channels; \\
-                    number *f = third + CYTAPE_TAP * channels * n; \\
+                    of_filters *f = (of_filters *)third_memory + CYTAPE_TAP * channels * n; \\
                     npy_intp i = 0; \\
                     (void)i; \\
                     if (n == 1) { \\
@@ -172,16 +174,19 @@ cdef extern from *:
                 } \\
             })
 
-    #define CYTAPE_OF_FLOATS(number) \\
+    #define CYTAPE_OF_FLOATS(number, wide) \\
         CYTAPE_ADD_COLUMNS(number) \\
         CYTAPE_MAX_POOL(number) \\
-        CYTAPE_AVG_POOL(number) \\
-        CYTAPE_DEPTHWISE(depthwise, number, y[c] += x[c] * f[c], y[i] += x[c] * f[i]) \\
-        CYTAPE_DEPTHWISE(depthwise_image, number, x[c] += y[c] * f[c], x[c] += y[i] * f[i]) \\
-        CYTAPE_DEPTHWISE(depthwise_filters, number, f[c] += x[c] * y[c], f[i] += x[c] * y[i])
-    CYTAPE_OF_FLOATS(npy_float)
-    CYTAPE_OF_FLOATS(npy_double)
-    CYTAPE_OF_FLOATS(npy_longdouble)
+        CYTAPE_AVG_POOL(number, wide) \\
+        CYTAPE_DEPTHWISE(depthwise, number, number, \\
+            y[c] += x[c] * f[c], y[i] += x[c] * f[i]) \\
+        CYTAPE_DEPTHWISE(depthwise_image, number, number, \\
+            x[c] += y[c] * f[c], x[c] += y[i] * f[i]) \\
+        CYTAPE_DEPTHWISE(depthwise_filters, number, wide, \\
+            f[c] += (wide)x[c] * y[c], f[i] += (wide)x[c] * y[i])
+    CYTAPE_OF_FLOATS(npy_float, npy_double)
+    CYTAPE_OF_FLOATS(npy_double, npy_double)
+    CYTAPE_OF_FLOATS(npy_longdouble, npy_longdouble)
     CYTAPE_ADD_COLUMNS(npy_int64)
     CYTAPE_MAX_POOL(npy_int64)
     CYTAPE_MAX_POOL(npy_uint64)
@@ -217,6 +222,11 @@ cdef object dtype_of_loops(dtype):
     if dtype.kind not in "biu":
         raise TypeError(f"windows of images take numbers that have an order, got {dtype}")
     return np.dtype(np.uint64 if dtype.kind == "u" else np.int64)
+
+
+cdef object wide_for(dtype):
+    """Return the dtype of long sums."""
+    return np.result_type(dtype, np.float64)
 
 
 cdef ndarray ready(array, dtype):
@@ -360,8 +370,8 @@ def avg_pool(image, window):
         return avg_pool(parts, window).view(image.dtype)
     given = ready(image, dtype_of_loops(image.dtype))
     describe(&w, window, image.shape)
-    means = np.zeros(output_shape(&w, window, w.channels), given.dtype)
-    run(cytape_avg_pool, &w, given, means, None, 1)
+    means = np.empty(output_shape(&w, window, w.channels), given.dtype)
+    run(cytape_avg_pool, &w, given, means, np.empty(w.channels, wide_for(given.dtype)), 1)
     return means.astype(image.dtype, copy=False)
 
 
@@ -403,7 +413,8 @@ cdef object by_channel(const Loop* loops, window, image, output, filters, image_
     *_, n_out = (filters if output is None else output).shape
     shapes = [image_shape, output_shape(&w, window, n_out), (*window.kernel, 1, n_out)]
     dtype = dtype_of_loops(first.dtype)
-    arrays = [np.zeros(shape, dtype) if x is None else ready(x, dtype)
+    dtype_of_sums = wide_for(dtype) if filters is None else dtype
+    arrays = [np.zeros(shape, dtype_of_sums) if x is None else ready(x, dtype)
               for x, shape in zip((image, output, filters), shapes)]
     for array, shape in zip(arrays, shapes):
         require_shape(array, shape)

@@ -72,3 +72,11 @@ def test_ill_formed_operands_are_refused():
             call()
     with pytest.raises(TypeError, match="have an order"):
         window_loops.max_pool(np.ones((1, 2, 1), complex), window)
+
+
+def test_long_sums_of_single_precision_do_not_stop():
+    image = np.full((1, 5000, 3500, 1), 1, np.float32)  # more elements than 2**24
+    whole = Window((5000, 3500), (1, 1), (1, 1), ((0, 0), (0, 0)))
+    assert window_loops.avg_pool(image, whole) == 1
+    one = Window((1, 1), (1, 1), (1, 1), ((0, 0), (0, 0)))
+    assert window_loops.depthwise_filters(image, image, one) == image.size
