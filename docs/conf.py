@@ -5,6 +5,7 @@ CHANGELOG.md lead to pages of the site, links to other files to copies of them.
 """
 
 import importlib.metadata
+import re
 import sys
 from pathlib import Path
 
@@ -90,6 +91,14 @@ def resolve_name_at_the_top(app, env, node, content):
             env, node["refdoc"], app.builder, "obj", reference_pages.home(name), node, content)
 
 
+def signature_without_self(app, what, name, found, options, signature, annotation):
+    """Return the signature of a method that is a compiled function, which autodoc does not bind."""
+    bound = re.sub(r"^\((\w+ )?self(, )?", "(", signature or "")
+    changed = what == "method" and signature and bound != signature
+    return (bound, annotation) if changed else None
+
+
 def setup(app):
+    app.connect("autodoc-process-signature", signature_without_self, priority=400)
     app.connect("missing-reference", resolve_name_at_the_top)
     app.add_html_math_renderer("mathml", (visit_math, None), (visit_math, None))
