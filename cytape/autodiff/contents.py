@@ -1,7 +1,7 @@
 """Snapshots of the objects that users' rules read, to detect later writes.
 
 `reached` follows names that functions read, containers and attributes, without running users' code.
-`Contents` compares arrays by elements or sums of these, tensors and variables by their values, and
+`Contents` compares arrays by elements or hashes, tensors and variables by their values, and
 other objects by the identity of their parts.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 from array import array
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
-from functools import partial
+from functools import cache, partial
 from itertools import islice
 from types import (
     BuiltinMethodType,
@@ -54,7 +54,7 @@ IMPLICIT = {
 MOST_PARTS = 1000  # of a container
 MOST_KEPT = 1000  # objects of a rule
 MOST_COMPARED = 1 << 16  # bytes of an array
-WIDTH = 1 << 10  # of the table of a larger one, of which columns and rows are summed
+WIDTH = 1 << 10  # words of a larger one that have one hash
 
 
 class Contents:
@@ -257,14 +257,23 @@ def _dict_of(x: Any) -> Mapping[str, Any]:
 
 
 def sample_of(array: np.ndarray) -> bytes:
-    """Return the elements of an array; of a large one, sums that writes to it change."""
+    """Return the elements of an array; of a large one, a hash of each part of WIDTH words."""
     array = array.view(np.ndarray)  # numpy.ma.masked has no bytes of its own
     if array.nbytes <= MOST_COMPARED or array.dtype.hasobject:
         return array.tobytes()
     data = array.ravel(order="K").view(np.uint8)
     n = data.size // (8 * WIDTH) * (8 * WIDTH)
     table = data[:n].view(np.uint64).reshape(-1, WIDTH)
-    return table.sum(0).tobytes() + table.sum(1).tobytes() + data[n:].tobytes()
+    return np.einsum("ij,j->i", table, _factors()).tobytes() + data[n:].tobytes()
+
+
+@cache
+def _factors() -> np.ndarray:
+    """Return odd numbers without a pattern: splitmix64 of 1, 2, 3 and so on."""
+    found = np.arange(1, WIDTH + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    for shift, factor in (30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB):
+        found = (found ^ found >> np.uint64(shift)) * np.uint64(factor)
+    return found | np.uint64(1)
 
 
 def _is_same(now: Any, before: Any) -> bool:
