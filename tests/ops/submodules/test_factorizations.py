@@ -44,9 +44,20 @@ def test_the_mode_raw_has_no_derivative():
             np.linalg.qr(x, "raw")
 
 
-def test_the_factors_of_a_matrix_without_full_rank_have_no_derivative():
+@each("a", [np.zeros((3, 2)), np.arange(12.0).reshape(3, 4) / 7])
+@each("differentiate", [cytape.grad, cytape.jacfwd, lambda f: cytape.function(cytape.grad(f))])
+def test_the_factors_of_a_matrix_without_full_rank_have_no_derivative(a, differentiate):
+    """Also if R has a rounding error in place of 0."""
     with pytest.raises(np.linalg.LinAlgError, match="Singular"):
-        cytape.grad(lambda a: np.sum(np.linalg.qr(a).R))(np.zeros((3, 2)))
+        differentiate(lambda a: np.sum(np.linalg.qr(a).R))(a)
+
+
+def test_columns_of_any_size_are_independent():
+    check_grads(lambda a: np.linalg.qr(a).Q, [np.array([[3.0, 1.0], [1.0, 2.0]])], order=1)
+    a, scale = np.array([[3.0, 1.0], [1.0, 2.0]]), np.array([1.0, 1e-20])
+    found = cytape.grad(lambda a: np.sum(np.linalg.qr(a * scale).Q * np.arange(4.0).reshape(2, 2)))
+    expected = cytape.grad(lambda a: np.sum(np.linalg.qr(a).Q * np.arange(4.0).reshape(2, 2)))
+    np.testing.assert_allclose(found(a), expected(a), atol=1e-14)
 
 
 @each(of=["Q", "R"], shape=[(3, 2), (2, 3), (2, 2)], mode=["reduced", "complete"])
