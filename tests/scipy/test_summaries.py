@@ -49,9 +49,12 @@ def test_summaries(name, options):
 
 
 @each("x", [np.zeros(0), np.zeros((0, 3)), np.zeros(3)])
-def test_entropies_of_nothing(x):
-    with np.errstate(invalid="ignore"):
-        np.testing.assert_array_equal(ours.entropy(cytape.constant(x)), stats.entropy(x))
+@each("name", ["entropy", "gmean", "hmean", "circstd"])
+@pytest.mark.filterwarnings("ignore")  # SciPy's
+def test_summaries_of_nothing(x, name):
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(
+            getattr(ours, name)(cytape.constant(x)), getattr(stats, name)(x))
 
 
 @each("name, options", [
@@ -161,3 +164,21 @@ def test_means_with_zeros(weights, slope):
 def test_the_distance_of_equal_samples_has_no_slope():
     value, slope = cytape.value_and_grad(ours.energy_distance)(np.ones(2), np.ones(3))
     assert value == 0 and not np.any(slope)
+
+
+def test_the_deviation_of_equal_angles_has_no_slope():
+    value, slope = cytape.value_and_grad(ours.circstd)(np.full(3, 0.7))
+    assert value == 0 and not np.any(slope)
+
+
+@each("name", ["tmean", "tvar", "tstd", "tsem"])
+@each("extreme", [np.inf, np.nan])
+@each("limits", [None, (0.0, 5.0), (0.0, np.inf)])
+def test_elements_without_limits(name, extreme, limits):
+    x = np.array([1.0, 2.0, extreme, 3.0])
+    with np.errstate(invalid="ignore"):
+        value, slope = cytape.value_and_grad(lambda x: getattr(ours, name)(x, limits))(x)
+        np.testing.assert_allclose(value, getattr(stats, name)(x, limits))
+    if extreme == np.inf and limits == (0.0, 5.0):
+        rest = cytape.grad(lambda x: getattr(ours, name)(x, limits))(x[[0, 1, 3]])
+        np.testing.assert_allclose(slope, np.insert(rest, 2, 0.0))

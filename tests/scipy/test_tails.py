@@ -170,6 +170,13 @@ def test_values_where_scipys_probabilities_underflow():
     (lambda q: ours.crystalball.ppf(q, 151.0, 1.4), 1e-30, 8.65802778334125e+28),
     (lambda rate: ours.boltzmann.logsf(1, rate, 4), 0.5, -1.4621171572600098),
     (lambda rate: ours.boltzmann.logsf(0, rate, 1), 0.5, 0.0),
+    (lambda k: ours.vonmises_line.logcdf(-3.0, k), 30.0, -1.979577001159711),
+    (lambda x: ours.vonmises.logcdf(x, 30.0), -3.0, 8.5917495112514962),
+    (lambda k: ours.vonmises_line.logcdf(-3.0, k), 10.0, -1.9451718598305899),
+    (lambda k: ours.vonmises_line.logsf(-3.0, k), 30.0, 5.9270399061565421e-27),
+    (lambda df: ours.t.logpdf(1e200, df), 1.5, -459.38508237154995),
+    (lambda x: ours.t.logpdf(x, 1.5), -1e200, 2.5e-200),
+    (lambda a: ours.truncnorm.isf(1e-20, a, np.inf), -0.3, 0.065532006597905293),
     (lambda p: ours.binom.logcdf(1, 3, p), 1.0, -np.inf),
     (lambda p: ours.binom.logcdf(3, 3, p), 1.0, 0.0),
     (lambda p: ours.binom.logsf(1, 3, p), 0.0, np.inf),
@@ -210,6 +217,14 @@ def test_tails(f, x, expected):
 def test_values_at_and_near_the_ends(method, x, expected):
     with np.errstate(divide="ignore", over="ignore"):
         np.testing.assert_allclose(method(cytape.constant(x)), expected, 1e-13)
+
+
+@each("name, shapes", [
+    ("geninvgauss", (201.3, 151.1)), ("recipinvgauss", (2.0,)), ("alpha", (2.07,)),
+    ("truncnorm", (-0.3, 40.0))])
+def test_small_probabilities_have_quantiles(name, shapes):
+    x = getattr(ours, name).isf(cytape.constant(1e-30), *shapes)  # where SciPy's have errors
+    np.testing.assert_allclose(getattr(ours, name).logsf(x, *shapes), np.log(1e-30), 1e-12)
 
 
 @each("name", SHAPES)

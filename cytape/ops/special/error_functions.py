@@ -92,17 +92,20 @@ def t_log_density(t, df):
     For large df it is expanded in 1 / df, because terms whose sum is small would cancel; an
     infinite df gives the normal distribution.
     """
-    w = t * t
-    is_large = df > 100 * (1 + w)
+    u = t / np.sqrt(df)
+    is_large, is_far = (df > 200) & (np.abs(u) < 0.07), np.abs(u) > 1
+    near, far = np.where(is_far, 0, u), np.where(is_far, u, 1)  # squares of others overflow
     v, df = 1 / np.where(is_large, df, np.inf), np.where(is_large, 1, df)
-    small = np.where(is_large, w, 0)  # finite
+    small = np.square(np.where(is_large, t, 0))  # finite
     gammas = v * (-1 / 4 + v * v * (1 / 24 - v * v / 20))  # of df / 2 (DLMF 5.11.1)
     powers = 0
     for k in range(7, 0, -1):
         powers = -small * v * (powers + 1 / k - small / (k + 1))
+    fall = np.where(is_far, 2 * np.log(np.abs(far)) + np.log1p(np.square(1 / far)),
+                    np.log1p(np.square(near)))
     return np.where(
         is_large, gammas + 0.5 * (powers - small) - math.log(_ROOT_2PI),
-        -0.5 * ((df + 1) * np.log1p(w / df) + np.log(df)) - betaln(0.5 * df, 0.5))
+        -0.5 * ((df + 1) * fall + np.log(df)) - betaln(0.5 * df, 0.5))
 
 
 expit = elementwise("ScipyExpit", special.expit, lambda y, x: y * sigmoid(-x))

@@ -155,11 +155,13 @@ triang = Distribution(
 
 def _truncated_quantile(log_q, log_p, a, b):
     """Return the quantile of a probability q and its complement p, in the nearer tail."""
-    mass, is_left = log_mass(a, b), a < 0
-    left, right = where(is_left, a, -1.0), where(is_left, 1.0, b)
+    mass = log_mass(a, b)
+    below = logaddexp(log_ndtr(maximum(a, -1e150)), log_q + mass)  # infinity has no slope
+    is_left = below < -LOG_2
     return where(
-        is_left, ndtri_exp(logaddexp(log_ndtr(left), log_q + mass)),
-        -ndtri_exp(logaddexp(log_ndtr(-right), log_p + mass)))
+        is_left, ndtri_exp(where(is_left, below, -1.0)),
+        -ndtri_exp(where(is_left, -1.0, logaddexp(
+            log_ndtr(-minimum(b, 1e150)), log_p + mass))))
 
 
 def _truncated_logcdf(z, a, b):

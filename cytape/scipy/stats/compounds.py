@@ -35,8 +35,6 @@ from cytape.ops.probabilities.poisson_mixtures import (
     log_f_density,
 )
 from cytape.ops.sampling.quantile_functions import (
-    invgauss_isf,
-    invgauss_ppf,
     kolmogorov_cdf,
     kolmogorov_density,
     kolmogorov_ppf,
@@ -207,7 +205,6 @@ recipinvgauss = Distribution(
     lambda z, mu: -((1 - mu * z) / mu)**2 / (2 * z) - 0.5 * log(z) - HALF_LOG_2PI,
     logcdf=lambda z, mu: invgauss.functions["logsf"](1 / z, mu),
     logsf=lambda z, mu: invgauss.functions["logcdf"](1 / z, mu),
-    ppf=lambda q, mu: 1 / invgauss_isf(q, mu), isf=lambda q, mu: 1 / invgauss_ppf(q, mu),
     support=POSITIVE, open_ends=True)
 
 # ---- powers of probabilities
@@ -402,7 +399,7 @@ def _noncentral(
 
     def solved(q, *shapes):
         f = distribution.functions
-        return distribution._solved("ppf", f["cdf"], f["pdf"], 1)(q, *shapes)
+        return distribution._solved("ppf", f["logcdf"], f["logpdf"], 1)(q, *shapes)
 
     logpdf, pdf = densities
     functions = {

@@ -206,8 +206,8 @@ class Distribution:
             for name, function in functions.items()}
         if "cdf" in functions:
             if ppf is None and not self.is_discrete:
-                ppf, isf = [self._solved(name, functions[of], functions["pdf"], sign)
-                            for name, of, sign in (("ppf", "cdf", 1), ("isf", "sf", -1))]
+                ppf, isf = [self._solved(name, functions[of], functions["logpdf"], sign)
+                            for name, of, sign in (("ppf", "logcdf", 1), ("isf", "logsf", -1))]
             functions.update(ppf=ppf, isf=isf or (lambda q, *shapes: ppf(1 - q, *shapes)))
             methods.update({name: self._quantiles(name, functions[name])
                             for name in ("ppf", "isf")})
@@ -304,8 +304,20 @@ class Distribution:
 
         return method
 
-    def _solved(self, name, function, density, sign):
-        """Return a quantile function: the derivatives of two steps of Newton's method are its."""
+    def _solved(self, name, function, log_density, sign):
+        """Return a quantile function: the derivatives of two steps of Newton's method are its.
+
+        Two steps before improve SciPy's number. The method is that for the logarithm, which is
+        nearly linear in tails.
+        """
+        def improved(z, log_q, *shapes):
+            with np.errstate(divide="ignore"):  # SciPy's number may be the end of the support
+                log_p = function(z, *shapes)
+            is_end = log_p == -np.inf
+            log_p = where(is_end, 0.0, log_p)
+            excess = where(is_end, -exp(log_q), (log_p - log_q) * exp(log_p))
+            return z - sign * excess * exp(-log_density(z, *shapes))
+
         def quantile(q, *shapes):
             dtype = convert_to_tensor(sum((0 * shape for shape in shapes), q)).dtype
             known = steps_op(
@@ -314,8 +326,9 @@ class Distribution:
             is_inner = (q > 0) & (q < 1)
             q = where(is_inner, q, 0.5)
             z = where(is_inner, known, self.inside(*shapes))
-            for _ in range(2):
-                z = z - sign * (function(z, *shapes) - q) / density(z, *shapes)
+            fixed = [stop_gradient_op(x) for x in (log(q), *shapes)]
+            for given in (fixed, fixed, (log(q), *shapes), (log(q), *shapes)):
+                z = improved(z, *given)
             return where(is_inner, z, known)
 
         return quantile

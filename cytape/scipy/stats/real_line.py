@@ -5,8 +5,10 @@ import math
 import numpy as np
 import scipy.stats as stats
 
+from cytape.ops.creation import stop_gradient_op
 from cytape.ops.elementwise import (
     abs,
+    arccos,
     arcsinh,
     arctan,
     arctan2,
@@ -19,6 +21,7 @@ from cytape.ops.elementwise import (
     logaddexp,
     maximum,
     minimum,
+    sin,
     sinh,
     tan,
     where,
@@ -252,10 +255,41 @@ skewnorm = Distribution(
     stats.skewnorm, skewnorm_log_density, skewnorm_cdf, lambda z, a: skewnorm_cdf(-z, -a),
     _skewnorm_logcdf, lambda z, a: _skewnorm_logcdf(-z, -a),
     ppf=skewnorm_ppf, isf=lambda q, a: -skewnorm_ppf(q, -a), valid=lambda a: abs(a) < np.inf)
+
+
+def _vonmises_logpdf(z, kappa):
+    return kappa * (cos(z) - 1) - log(2 * math.pi * i0e(kappa))
+
+
+def _vonmises_tail(z, kappa):
+    """Return the logarithm of the probability between -pi and z <= 0, by quadrature."""
+    is_whole = ~(kappa * (1 + cos(z)) > 40)  # of others, the integrand falls by exp(-40) before
+    far = arccos(where(is_whole, 0.0, cos(z) - 40 / where(is_whole, 40.0, kappa))) + z
+    half = 0.5 * where(is_whole, math.pi + z, stop_gradient_op(far))
+    steps, angle, rate = [np.expand_dims(x, -1) for x in (half, z, kappa)]
+    steps = 0.5 * steps * (1 + _NODES)
+    falls = exp(-2 * rate * sin(steps - angle) * sin(steps))
+    return log(half * np.sum(_WEIGHTS * falls, -1)) + _vonmises_logpdf(z, kappa)
+
+
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(48)
+
+
+def _vonmises_logcdf(z, kappa):
+    p, q, is_left = vonmises_cdf(z, kappa), vonmises_cdf(-z, kappa), z < 0
+    is_tail = (minimum(p, q) < 1e-4) & (abs(z) <= math.pi)
+
+    def tail():
+        log_tail = _vonmises_tail(where(is_tail, where(is_left, z, -z), -1.0), kappa)
+        return where(is_left, log_tail, log1p(-exp(log_tail)))
+
+    return either(is_tail, tail, lambda: log_probability(
+        where(is_tail, 0.5, p), where(is_tail, 0.5, q)))
+
+
 vonmises = Distribution(
-    stats.vonmises,
-    lambda z, kappa: kappa * (cos(z) - 1) - log(2 * math.pi * i0e(kappa)), vonmises_cdf,
-    lambda z, kappa: vonmises_cdf(-z, kappa),
+    stats.vonmises, _vonmises_logpdf, vonmises_cdf, lambda z, kappa: vonmises_cdf(-z, kappa),
+    _vonmises_logcdf, lambda z, kappa: _vonmises_logcdf(-z, kappa),
     valid=lambda kappa: kappa >= 0, moments={"entropy": lambda kappa: (
         kappa * (1 - i1e(kappa) / i0e(kappa)) + log(2 * math.pi * i0e(kappa)))})
 

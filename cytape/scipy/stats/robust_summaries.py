@@ -27,7 +27,7 @@ def _is_within(a, limits, inclusive):
     if (low, high) != (None, None) and (not is_tensor(is_within) or is_within.graph is None):
         if not np.any(is_within):
             stats.tmean([1.0], (2.0, 3.0))  # raises SciPy's error
-    return is_within
+    return is_within | (a != a)  # NaN stays
 
 
 def _sum(is_within, a, axis):
@@ -45,8 +45,9 @@ def _limited_spread(finish):
         is_within = _is_within(a, limits, inclusive)
         n = _sum(is_within, 1.0, axis)
         mean = _sum(is_within, a, axis) / n
-        variance = _sum(is_within, (a - mean)**2, axis) / (n - ddof)
-        return finish(variance + 0 * mean, n)  # NaN of no elements
+        deviation = where(is_within, where(abs(a) == np.inf, abs(a), a - mean), 0.0)
+        variance = _sum(is_within, deviation * deviation, axis) / (n - ddof)
+        return finish(where(n == 0, np.nan, variance), n)
 
     return function
 

@@ -129,8 +129,9 @@ def _scale(a, ddof, axis):
 def _gmean(a, axis, weights=None):
     """Return the geometric mean; the powers of zeros apart, as their slopes are infinite."""
     is_zero = a == 0
-    share = 1 / count_of(a, axis) if weights is None else weights / np.sum(
-        weights, axis, keepdims=True)
+    with np.errstate(divide="ignore"):  # of no elements
+        share = np.divide(1.0, count_of(a, axis)) if weights is None else weights / np.sum(
+            weights, axis, keepdims=True)
     return np.exp(_mean(np.log(where(is_zero, 1, a)), axis, weights)) * np.prod(
         where(is_zero, where(is_zero, a, 1)**share, 1), axis, keepdims=True)
 
@@ -141,7 +142,7 @@ def _pmean(a, p, axis, weights=None):
     if p == 0:
         return _gmean(a, axis, weights)
     a = where(a < 0, np.nan, a)
-    if p < 0:  # of ratios to the smallest, which may be 0
+    if p < 0 and 0 not in np.shape(a):  # of ratios to the smallest, which may be 0
         least = np.min(a, axis, keepdims=True)
         ratios = _mean(where(least == a, 1.0, least / where(least == a, 1.0, a))**-p, axis, weights)
         return np.min(a, axis, keepdims=np.ndim(ratios) == np.ndim(a)) * ratios**(1 / p)
@@ -180,8 +181,11 @@ def _circmean(samples, high, low, axis):
 
 
 def _circstd(samples, high, low, normalize, axis):
-    radius = np.minimum(np.hypot(*_resultant(samples, high, low, axis)), 1)
-    return np.sqrt(-2 * np.log(radius)) * (1 if normalize else (high - low) / (2 * np.pi))
+    deviations = samples - stop_gradient(_mean(samples, axis))  # of equal ones, the radius is 1
+    radius = np.hypot(*_resultant(deviations, high, low, axis))
+    is_equal = radius >= 1
+    spread = where(is_equal, 0.0, np.sqrt(-2 * np.log(where(is_equal, 0.5, radius))))
+    return spread * (1 if normalize else (high - low) / (2 * np.pi))
 
 
 boxcox_llf = summary_of("boxcox_llf", _log_likelihood(lambda x, lmb: boxcox(x, lmb), np.log))

@@ -112,6 +112,10 @@ cdef dict OF_SCIPY = {
     "median": "Call d.ppf(0.5) of a distribution d of cytape.scipy.stats.\n",
     "interval": "Call d.ppf((1 - p) / 2) and d.ppf((1 + p) / 2) of a distribution d of "
                 "cytape.scipy.stats.\n",
+    "ksone": "Its probabilities are alternating sums without a rule. Call cytape.scipy.special."
+             "smirnov(n, x), which is ksone.sf(x, n) with a derivative in x.\n",
+    "kstwo": "Its probabilities are powers of matrices without a rule. Call cytape.scipy.special."
+             "kolmogorov(sqrt(n) * x), the limit of kstwo.sf(x, n) for large n.\n",
 }
 IN_A_RULE = (
     "Say tensor.numpy(): the rule of custom_gradient or custom_jvp has the derivative with respect "
@@ -256,9 +260,9 @@ cdef str instead_of_scipy(str caller):
         found = None
     if found is not None and not getattr(found, "refuses_tensors", False):
         return f"Call cytape.{caller}, which has a derivative.\n"
-    advice = OF_SCIPY.get(caller.rpartition(".")[2])
-    if advice is not None:
-        return advice
+    for name in names:
+        if name in OF_SCIPY:
+            return OF_SCIPY[name]
     return (f"Call {caller} in a function that is decorated with cytape.custom_jvp, and write the "
             "rule for its derivative.\n")
 
