@@ -1,4 +1,6 @@
-# Vector sine and cosine, for derivatives of large arrays.
+# Loops of float64 that are faster than NumPy's, for derivatives of large arrays.
+#
+# NumPy's maximum and minimum of an array and a number have no vectors.
 #
 # NumPy's float64 loops call the C library once per element. The vector versions of glibc are
 # several times as fast, with errors up to 4 units in the last place. The forward pass uses NumPy's

@@ -1,7 +1,10 @@
+cimport cytape.ops.kernels.compilers
+
 import numpy as np
 
 cdef extern from *:
     """
+    #include <math.h>
     #include <stdlib.h>
     #if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)
     #define CYTAPE_VECTOR_MATH(name) \\
@@ -41,10 +44,39 @@ cdef extern from *:
     #define cytape_sin NULL
     #define cytape_cos NULL
     #endif
+
+    /* Of an array and a number, or of two arrays; NaN stays, of equal ones b is taken. */
+    #define CYTAPE_CHOSEN(a, b, compare) ((compare(a, b) | !isgreaterequal(a, a)) ? (a) : (b))
+    #define CYTAPE_EXTREMUM(name, compare) \\
+        CYTAPE_FOR_CPU CYTAPE_NO_BRANCHES static void cytape_##name( \\
+                char **data, const npy_intp *n, const npy_intp *strides, void *extra) { \\
+            const double *x = (const double *)data[0], *y = (const double *)data[1]; \\
+            double *out = (double *)data[2]; \\
+            const npy_intp size = sizeof(double); \\
+            npy_intp i; \\
+            if (strides[0] == size && strides[1] == 0 && strides[2] == size) { \\
+                const double b = *y; \\
+                CYTAPE_INDEPENDENT \\
+                for (i = 0; i < *n; i++) { out[i] = CYTAPE_CHOSEN(x[i], b, compare); } \\
+            } else if (strides[0] == size && strides[1] == size && strides[2] == size) { \\
+                CYTAPE_INDEPENDENT \\
+                for (i = 0; i < *n; i++) { out[i] = CYTAPE_CHOSEN(x[i], y[i], compare); } \\
+            } else { \\
+                for (i = 0; i < *n; i++) { \\
+                    const double a = *(const double *)(data[0] + i * strides[0]); \\
+                    const double b = *(const double *)(data[1] + i * strides[1]); \\
+                    *(double *)(data[2] + i * strides[2]) = CYTAPE_CHOSEN(a, b, compare); \\
+                } \\
+            } \\
+        }
+    CYTAPE_EXTREMUM(maximum, isgreater)
+    CYTAPE_EXTREMUM(minimum, isless)
     """
     bint CYTAPE_HAS_VECTOR_MATH
     void* cytape_sin
     void* cytape_cos
+    loop_t cytape_maximum
+    loop_t cytape_minimum
 
 
 cdef loop_t vector_loop(ufunc) except? NULL:
@@ -52,4 +84,5 @@ cdef loop_t vector_loop(ufunc) except? NULL:
         return <loop_t><void*>cytape_cos
     if CYTAPE_HAS_VECTOR_MATH and ufunc is np.sin:
         return <loop_t><void*>cytape_sin
-    return NULL
+    return cytape_maximum if ufunc is np.maximum else (
+        cytape_minimum if ufunc is np.minimum else NULL)

@@ -12,7 +12,7 @@ import numpy as np
 
 import cytape.ops.neural.activations as activations
 from cytape.ops.calls.operands import is_tensor, joined
-from cytape.ops.elementwise import exp, maximum, square, tanh, where
+from cytape.ops.elementwise import exp, square, tanh, where
 from cytape.ops.engine.op_kinds import elementwise
 from cytape.ops.joining import split
 from cytape.ops.kernels.fused_function import FusedFunction
@@ -53,8 +53,7 @@ def _relu(features):
     return np.maximum(features, 0)
 
 
-relu = elementwise(
-    "Relu", _relu, lambda y, x: x > 0, composition=lambda x: maximum(x, 0))
+relu = composed("Relu", _relu, lambda y, x: x > 0)
 softplus = elementwise("Softplus", activations.softplus, lambda y, x: sigmoid(x))
 # Not y * (1 - y), since 1 - y cancels.
 sigmoid = elementwise("Sigmoid", activations.sigmoid, lambda y, x: y * sigmoid(-x))

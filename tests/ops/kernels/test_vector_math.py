@@ -4,6 +4,7 @@ import numpy as np
 
 import cytape
 import cytape.numpy as cnp
+from cytape.ops.kernels.fused_function import FusedFunction
 from cytape.tensor.tensor import tensor_of
 from tests.cases import each
 from tests.ways import gradient
@@ -96,3 +97,20 @@ def test_gradients_that_meet(size):
     x = np.random.default_rng(0).uniform(-3, 3, size)
     found = gradient(lambda x: [np.sin(x), np.cos(x), np.sin(x) * np.cos(x), x], x)
     np.testing.assert_allclose(found, np.cos(x) - np.sin(x) + np.cos(2 * x) + 1, 1e-12, 1e-13)
+
+
+@each("size", [65, 600, 9001])
+@each("function", [np.maximum, np.minimum])
+def test_extrema_of_arrays_and_numbers(function, size):
+    x, y = np.random.default_rng(0).normal(size=(2, size))
+    x[::7], y[::5], x[3], x[4] = np.nan, np.nan, np.inf, -np.inf
+    f, g = FusedFunction(lambda x, y: function(x, y), 2), FusedFunction(lambda x: function(0, x), 1)
+    x[8], x[9] = 0.0, -0.0
+    for operands in ((x, y), (x, 0.5), (0.5, x), (x, np.nan), (np.nan, x), (x, 0.0), (x, -0.0)):
+        np.testing.assert_array_equal(f(*operands), function(*operands))
+    np.testing.assert_array_equal(g(x), function(0, x))
+    slopes = gradient(lambda x: function(function(x * x, 0.5), y), x)
+    is_chosen = function(x * x, 0.5) == x * x
+    expected = np.where(is_chosen & (function(x * x, y) == x * x), 2 * x, 0)
+    here = np.isfinite(x) & ~np.isnan(y)
+    np.testing.assert_allclose(slopes[here], expected[here])
