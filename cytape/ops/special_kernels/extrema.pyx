@@ -1,4 +1,5 @@
 cimport cytape.ops.kernels.compilers
+cimport cytape.ops.kernels.ufunc_loops
 cimport numpy as cnp
 from numpy cimport PyUFuncGenericFunction
 
@@ -9,18 +10,7 @@ cnp.import_ufunc()
 
 cdef extern from *:
     """
-    #include <fenv.h>
-    #if defined(__x86_64__) && defined(__GNUC__)
-    #include <xmmintrin.h>
-    static inline int cytape_is_invalid(void) {  /* fetestexcept without the call */
-        unsigned short status;
-        __asm__ __volatile__("fnstsw %0" : "=a"(status));  /* of long doubles */
-        return (status | _mm_getcsr()) & FE_INVALID;
-    }
-    #define CYTAPE_IS_INVALID() cytape_is_invalid()
-    #else
-    #define CYTAPE_IS_INVALID() fetestexcept(FE_INVALID)
-    #endif
+    #define CYTAPE_IS_INVALID() (cytape_trouble() & FE_INVALID)
 
     typedef struct { float re, im; } cytape_cfloat;
     typedef struct { double re, im; } cytape_cdouble;
