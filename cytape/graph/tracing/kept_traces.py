@@ -34,7 +34,7 @@ CHANGING = {
 OF_TRACING = (
     CytapeError, TypeError, ValueError, LookupError, AttributeError, ArithmeticError,
     AssertionError, NotImplementedError, RecursionError, MemoryError)
-DISPATCHED = np.ufunc, type(np.sum)
+DISPATCHED = type(np.sum)
 
 _kept: OrderedDict = OrderedDict()
 _pure: dict = {}  # by address of codes, with these: hashes of codes are slow
@@ -178,7 +178,11 @@ def _identity(x: Any, known: dict) -> Any:
     elif kind is BuiltinFunctionType:
         if isinstance(x.__self__, ModuleType) and _package(x.__self__.__name__) in PACKAGES:
             return x
-    elif kind in DISPATCHED or kind.__module__.startswith("cytape.ops.") and not _draws(x):
+    elif kind is np.ufunc:
+        # Those of numpy.frompyfunc call a Python function.
+        if getattr(np, x.__name__, None) is x or any("O" not in types for types in x.types):
+            return x
+    elif kind is DISPATCHED or kind.__module__.startswith("cytape.ops.") and not _draws(x):
         return x  # of NumPy; ops
     raise Unknown
 

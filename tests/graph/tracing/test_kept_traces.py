@@ -182,11 +182,13 @@ def logged(x):
 
 
 MODEL, VECTORIZED, draw = Model(), np.vectorize(lambda x: MODEL.k * x), cnp.random.random
+OF_PYTHON = np.frompyfunc(lambda x: MODEL.k * x, 1, 1)
 
 
 @each("function", [
     MODEL.rate, logged, lambda x: MODEL.k * x, counted, imported, lambda x: x * np.random.random(),
     lambda x: x * draw(), lambda x: x * of_numpy.normal(), lambda x: VECTORIZED(x),
+    lambda x: x * float(OF_PYTHON(2.0)),
     lambda x: print(end="") or x, lambda x: x if x > 0 else -x,
     lambda x: cytape.numpy_function(np.sin, x, specs=cytape.Spec.of((), float))])
 def test_functions_that_are_called_each_time(function):
