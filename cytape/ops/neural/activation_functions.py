@@ -6,6 +6,7 @@ the left side for `leaky_relu`, `elu`, `celu` and `selu`.
 """
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy as np
 import cytape.ops.neural.activations as activations
 from cytape.ops.calls.operands import is_tensor, joined
 from cytape.ops.elementwise import exp, square, tanh, where
+from cytape.ops.engine.elementwise_op import ElementwiseOp
 from cytape.ops.engine.op_kinds import elementwise
 from cytape.ops.joining import split
 from cytape.ops.kernels.fused_function import FusedFunction
@@ -42,7 +44,7 @@ _DENSITY_AT_0 = 1 / math.sqrt(2 * math.pi)
 _SELU_ALPHA, _SELU_SCALE = 1.6732632423543772, 1.0507009873554805
 
 
-def composed(name, function, *partials):
+def composed(name: str, function: Callable, *partials: Callable | None) -> ElementwiseOp:
     """Declare an op of elements whose function consists of ufuncs, or of ops for tensors."""
     forward = FusedFunction(function, len(partials))
     return elementwise(name, forward, *partials, composition=function)
