@@ -13,6 +13,7 @@ try:
     from cytape.ops.sampling import quantile_functions as quantiles
     from cytape.ops.special import distribution_functions, error_functions, incomplete_functions
     from cytape.ops.special_kernels import incomplete_integrals as kernels
+    from cytape.ops.special_kernels import stirling as densities
     from cytape.ops.special_kernels import t_integrals, von_mises_sums
 except ImportError:
     SPECS = []
@@ -93,7 +94,8 @@ else:
                lambda x: np.exp(-0.5 * x * x) / float(np.sqrt(2 * np.pi))))],
         *[of_two(getattr(incomplete_functions, name), ref, domain, order, name=op, flags=flags)
           for name, op, ref, domain, order, flags in (
-              ("gamma_density", "GammaDensity", kernels.gamma_density, (SHAPE, POSITIVE), 2, True),
+              ("gamma_density", "GammaDensity", densities.gamma_density, (SHAPE, POSITIVE), 2,
+               True),
               ("stdtr_in_df", "StdtrInDf", t_integrals.stdtr_df, (SHAPE, SIGNED), 1,
                (False, False)))],
         *[of_two(getattr(incomplete_functions, name), ref, (SHAPE, domain), name=op,
@@ -107,8 +109,9 @@ else:
                lambda a, b, x: kernels.betainc_a(a, b, x / (1 - x)), (SHAPE, SHAPE, UNIT), 1),
               ("betainc_in_b_of_x", "BetaincInBOfX",
                lambda a, b, x: kernels.betainc_b(a, b, x / (1 - x)), (SHAPE, SHAPE, UNIT), 1),
-              ("beta_density", "BetaDensity", kernels.beta_density, (SHAPE, SHAPE, UNIT), 2),
-              ("odds_density", "OddsDensity", kernels.odds_density, (SHAPE, SHAPE, POSITIVE), 2))],
+              ("beta_density", "BetaDensity", densities.beta_density, (SHAPE, SHAPE, UNIT), 2),
+              ("odds_density", "OddsDensity", densities.odds_density, (SHAPE, SHAPE, POSITIVE),
+               2))],
         *[OpSpec(f"ScipyBetaincIn{x.capitalize()}",
                  getattr(incomplete_functions, f"betainc_in_{x}"),
                  getattr(kernels, f"betainc_{x}"), [case(1.7, 2.5, (3, 2))], POSITIVE, ("float64",),

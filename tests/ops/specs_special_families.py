@@ -14,6 +14,7 @@ try:
         distribution_functions,
         elementary_functions,
         exponential_integrals,
+        incomplete_functions,
         kolmogorov_functions,
         spherical_functions,
         struve_functions,
@@ -23,6 +24,7 @@ try:
         noncentral_sums,
         sine_cosine_pairs,
         stirling,
+        t_integrals,
         zeta_sums,
     )
 except ImportError:
@@ -211,6 +213,9 @@ else:
         record("ndtri_exp", uniform(-4, -0.2)),
     ]
     NONCENTRAL = [
+        OpSpec("ScipyBetaincLessInB", incomplete_functions.betainc_less_in_b,
+               t_integrals.betainc_less_b, [case((3, 1), (4,), (3, 4)), case((), (), ())],
+               (uniform(0.4, 30), uniform(0.4, 30), POSITIVE), BOTH, third=False),
         OpSpec("ScipyLogChiMoment", distribution_functions._log_chi_moment,
                noncentral_sums.log_chi_moment, [case((), (3, 4)), case((), ())],
                (uniform(3, 30), SIGNED), BOTH, (False, True)),

@@ -17,8 +17,6 @@ from cytape.ops.special_kernels.incomplete_integrals cimport (
     gamma_series,
     gamma_tail,
     has_gamma_series,
-    of_odds,
-    rest_of_odds,
 )
 from cytape.ops.special_kernels.stirling cimport (
     density_of_beta,
@@ -28,8 +26,10 @@ from cytape.ops.special_kernels.stirling cimport (
     log_of,
     log_power_of_beta,
     log_power_of_gamma,
+    of_odds,
     power_of_beta,
     power_of_gamma,
+    rest_of_odds,
 )
 from cytape.ops.special_kernels.t_integrals cimport t_density, t_in_shape, t_power
 

@@ -21,6 +21,7 @@ from cytape.ops.special.incomplete_functions import (
     beta_density,
     betainc_in_a,
     betainc_in_b,
+    betainc_less_in_b,
     betainccinv,
     gamma_density,
     gammainc_in_a,
@@ -33,6 +34,7 @@ from cytape.ops.special.incomplete_functions import (
 from cytape.ops.special.shape_parameters import no_partial
 from cytape.ops.special_kernels.incomplete_integrals import gammainc_slopes, odds_slopes
 from cytape.ops.special_kernels.noncentral_sums import log_chi_moment, noncentral_densities
+from cytape.ops.special_kernels.t_integrals import f_slopes
 
 __all__ = [
     "bdtr", "bdtrc", "bdtri", "bdtrik", "bdtrin", "btdtria", "btdtrib", "chdtr", "chdtrc",
@@ -181,21 +183,12 @@ chndtr, chndtrix, chndtrinc = _families({
 # ---- beta and F: odds n x / d of a beta variable with the shapes n / 2 and d / 2
 
 
-def _f_slopes(y, n, d, x):
-    """Return the derivatives in all arguments, of arrays."""
-    ratio = n / d
-    in_a, in_b, in_z = odds_slopes(0.5 * n, 0.5 * d, ratio * x)
-    return 0.5 * in_a + x / d * in_z, 0.5 * in_b - ratio * x / d * in_z, ratio * in_z
-
-
 def _f_n(n, d, x):
-    a, b, z = 0.5 * n, 0.5 * d, n * x / d
-    return 0.5 * betainc_in_a(a, b, z) + x / d * odds_density(a, b, z)
+    return -0.5 * betainc_less_in_b(0.5 * d, 0.5 * n, d / (n * x))
 
 
 def _f_d(n, d, x):
-    a, b, z = 0.5 * n, 0.5 * d, n * x / d
-    return 0.5 * betainc_in_b(a, b, z) - z / d * odds_density(a, b, z)
+    return 0.5 * betainc_less_in_b(0.5 * n, 0.5 * d, n * x / d)
 
 
 def _f_x(n, d, x):
@@ -223,7 +216,9 @@ btdtria, btdtrib, fdtr, fdtrc, fdtri, fdtridfd = _families({
     "fdtridfd": (
         lambda d, n, p, x: -_f_n(n, d, x) / _f_d(n, d, x), lambda d, n, p, x: 1 / _f_d(n, d, x),
         lambda d, n, p, x: -_f_x(n, d, x) / _f_d(n, d, x)),
-}, together={"fdtr": _f_slopes, "fdtrc": lambda *given: negative(_f_slopes(*given))})
+}, together={
+    "fdtr": lambda y, *given: f_slopes(*given),
+    "fdtrc": lambda y, *given: negative(f_slopes(*given))})
 
 # ---- counts: k or fewer successes; SciPy takes the integer part of k and n
 

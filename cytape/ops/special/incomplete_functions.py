@@ -10,6 +10,7 @@ import numpy as np
 
 import cytape.ops.special_kernels.incomplete_integrals as kernels
 import cytape.ops.special_kernels.special_ufuncs as special
+import cytape.ops.special_kernels.stirling as stirling
 import cytape.ops.special_kernels.t_integrals as t_integrals
 from cytape.ops.engine.op_kinds import elementwise
 from cytape.ops.special.digamma_functions import polygamma, psi
@@ -37,7 +38,7 @@ def _gamma_density_in_x(y, a, x):
 
 
 gamma_density = elementwise(
-    "ScipyGammaDensity", kernels.gamma_density,
+    "ScipyGammaDensity", stirling.gamma_density,
     lambda y, a, x: times_score(y, a, x),
     _gamma_density_in_x)
 
@@ -104,7 +105,7 @@ def beta_density_in_x(y, a, b, x):
 
 
 beta_density = elementwise(
-    "ScipyBetaDensity", kernels.beta_density,
+    "ScipyBetaDensity", stirling.beta_density,
     lambda y, a, b, x: y * np.where(y == 0, 0, beta_scores(y, a, b, odds(x))[0]),
     lambda y, a, b, x: y * np.where(y == 0, 0, beta_scores(y, a, b, odds(x))[1]), beta_density_in_x)
 
@@ -118,7 +119,7 @@ def _odds_density_in_z(y, a, b, z):
 
 
 odds_density = elementwise(
-    "ScipyOddsDensity", kernels.odds_density,
+    "ScipyOddsDensity", stirling.odds_density,
     lambda y, a, b, z: y * np.where(y == 0, 0, beta_scores(y, a, b, z)[0]),
     lambda y, a, b, z: y * np.where(y == 0, 0, beta_scores(y, a, b, z)[1]), _odds_density_in_z)
 
@@ -152,6 +153,16 @@ betainc_in_b = elementwise(
     "ScipyBetaincInB", kernels.betainc_b, lambda y, a, b, z: betainc_in_ab(a, b, z),
     lambda y, a, b, z: betainc_in_bb(a, b, z),
     lambda y, *given: _in_shape(1, odds_density(*given), *given))
+
+
+betainc_less_in_b = elementwise(
+    "ScipyBetaincLessInB", t_integrals.betainc_less_b,
+    lambda y, a, b, z: betainc_in_ab(a, b, z) - z / b * _in_shape(
+        0, odds_density(a, b, z), a, b, z),
+    lambda y, a, b, z: betainc_in_bb(a, b, z) - z / b * (
+        _in_shape(1, odds_density(a, b, z), a, b, z) - odds_density(a, b, z) / b),
+    lambda y, a, b, z: _in_shape(1, odds_density(a, b, z), a, b, z) + (
+        (a + b) * z / (1 + z) - a) / b * odds_density(a, b, z))
 
 
 def _of_x(name, in_shape, i, *seconds):

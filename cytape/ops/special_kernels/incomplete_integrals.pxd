@@ -9,6 +9,8 @@ cdef enum:  # derivatives
     IN_AB = 3
     IN_BB = 4
     VALUE = 5
+    LESS_IN_A = 6  # in a plus power / a, in b minus power / b: of the F distribution
+    LESS_IN_B = 7
 
 cdef bint has_gamma_series(double a, double x, int order) noexcept nogil
 cdef double gamma_series(double a, double x, double power, int order) noexcept nogil
@@ -25,5 +27,3 @@ cdef void beta_in_shapes(
     double* slopes) noexcept nogil
 cdef double beta_in_shape(double a, double b, double z, int which) noexcept nogil
 cdef double beta_level(double a, double b, double x, double y) noexcept nogil
-cdef double of_odds(double z) noexcept nogil
-cdef double rest_of_odds(double z) noexcept nogil

@@ -10,8 +10,10 @@ from cytape.ops.special_kernels.stirling cimport (
     digamma_rise,
     log_less_digamma,
     log_of,
+    of_odds,
     power_of_beta,
     power_of_gamma,
+    rest_of_odds,
     trigamma,
 )
 
@@ -116,15 +118,19 @@ cdef extern from *:
         return width * cytape_sum(terms);
     }
 
-    CYTAPE_FOR_CPU static double cytape_beta_nodes(
+    /* `is_less`, a constant: the score of `LESS_IN_A` or `LESS_IN_B` instead of weighted scores */
+    static inline double cytape_beta_sum(
             double a, double b, double x, double y, double level_a, double level_b,
-            double start, double width, const double *weights) {
+            double start, double width, const double *weights, const int is_less) {
         double terms[CYTAPE_NODES];
         const double n = a + b, fall_rate = y * a - x * b;
         const double c_a = weights[0], c_b = weights[1], c_aa = weights[2], c_ab = weights[3],
-            c_bb = weights[4], c_0 = weights[5];
+            c_bb = weights[4], c_0 = weights[5], c_x = weights[6], c_y = weights[7],
+            rise = weights[8];
         const int is_left = x < 0.5;
         const double factor = is_left ? x : y, sign = is_left ? -1 : 1, rate = is_left ? a : -b;
+        /* x and y at a node are these, times exp(sign u) or 1, over 1 + m */
+        const double rising = is_left ? c_x * x : c_y * y, fixed = is_left ? c_y * y : c_x * x;
         int i;
         for (i = 0; i < CYTAPE_NODES; i++) {
             const double u = start + width * cytape_nodes[i], e = cytape_exp(sign * u);
@@ -136,10 +142,28 @@ cdef extern from *:
                                         : rate * u + n * logarithm;
             const double s_a = level_a - logarithm - (is_left ? u : 0);
             const double s_b = level_b - logarithm + (is_left ? 0 : u);
-            terms[i] = cytape_weights[i] * cytape_exp(fall < 700 ? -fall : -700) * (
-                c_0 + s_a * (c_a + c_aa * s_a + c_ab * s_b) + s_b * (c_b + c_bb * s_b));
+            double score;
+            if (is_less) {  /* near the mode c_a s_a + c_b s_b is rise + log(1 + d) */
+                const double d = -c_0 - (rising * e + fixed) / (1 + m);
+                const int is_near = d > -0.35 && d < 0.35;
+                const double near = rise - cytape_excess(is_near ? d : 0);
+                score = is_near ? near : c_a * s_a + c_b * s_b - d;
+            } else {
+                score = c_0 + s_a * (c_a + c_aa * s_a + c_ab * s_b) + s_b * (c_b + c_bb * s_b);
+            }
+            terms[i] = cytape_weights[i] * cytape_exp(fall < 700 ? -fall : -700) * score;
         }
         return width * cytape_sum(terms);
+    }
+    CYTAPE_FOR_CPU static double cytape_beta_nodes(
+            double a, double b, double x, double y, double level_a, double level_b,
+            double start, double width, const double *weights) {
+        return cytape_beta_sum(a, b, x, y, level_a, level_b, start, width, weights, 0);
+    }
+    CYTAPE_FOR_CPU static double cytape_less_nodes(
+            double a, double b, double x, double y, double level_a, double level_b,
+            double start, double width, const double *weights) {
+        return cytape_beta_sum(a, b, x, y, level_a, level_b, start, width, weights, 1);
     }
     CYTAPE_POP_OPTIONS
     """
@@ -149,6 +173,9 @@ cdef extern from *:
     double gamma_nodes "cytape_gamma_nodes"(
         double, double, double, double, double, double, int) noexcept nogil
     double beta_nodes "cytape_beta_nodes"(
+        double, double, double, double, double, double, double, double,
+        const double*) noexcept nogil
+    double less_nodes "cytape_less_nodes"(
         double, double, double, double, double, double, double, double,
         const double*) noexcept nogil
 
@@ -303,8 +330,8 @@ cdef double beta_tail(
         double a, double b, double x, double y, double power, int which) noexcept nogil:
     """Integrate from 0 to x, in u = logit(x) - logit(t)."""
     cdef double fall_rate = y * a - x * b, n = a + b, end, m, fall, rate
-    cdef double in_a, in_b, first, total
-    cdef double[6] weights
+    cdef double in_a, in_b, first, total, score
+    cdef double[9] weights
     cdef int _i
     if power == 0:
         return 0
@@ -322,14 +349,29 @@ cdef double beta_tail(
             end *= 2
         else:
             end -= (fall - EXTENT) / rate
-    for i in range(6):
+    for i in range(9):
         weights[i] = 0
-    weights[which] = 1
-    if which >= IN_AA and which != VALUE:
+    if which == LESS_IN_A:
+        weights[IN_A], weights[5], weights[7], weights[8] = 1, -b / a, n / a, digamma_rise(a, b)
+    elif which == LESS_IN_B:
+        weights[IN_B], weights[5], weights[6], weights[8] = 1, -a / b, n / b, digamma_rise(b, a)
+    else:
+        weights[which] = 1
+    if IN_AA <= which < VALUE:
         weights[5] = trigamma(n)
         weights[5] -= 0 if which == IN_AB else trigamma(a if which == IN_AA else b)
     in_a, in_b = beta_level(a, b, x, y), beta_level(b, a, y, x)
     first = end if end < WIDE else 0.3 * end
+    if which >= LESS_IN_A:
+        total = less_nodes(a, b, x, y, in_a, in_b, 0, first, weights)
+        score = in_a * weights[IN_A] + in_b * weights[IN_B] + weights[5]
+        score += weights[6] * x + weights[7] * y
+        if first == end and fabs(total) < 0.02 * score * end:  # near a zero between the tails
+            first = 0.3 * end
+            total = less_nodes(a, b, x, y, in_a, in_b, 0, first, weights)
+        if first < end:
+            total += less_nodes(a, b, x, y, in_a, in_b, first, end - first, weights)
+        return total * power
     total = beta_nodes(a, b, x, y, in_a, in_b, 0, first, weights)
     if end >= WIDE:
         total += beta_nodes(a, b, x, y, in_a, in_b, first, end - first, weights)
@@ -378,24 +420,9 @@ cdef double beta_in_shape(double a, double b, double z, int which) noexcept nogi
     return slopes[which]
 
 
-cdef double of_odds(double z) noexcept nogil:
-    """Return z / (1 + z), of negative odds NaN."""
-    return NAN if z != z or z < 0 else 1 if z > 1e300 else z / (1 + z)
-
-
-cdef double rest_of_odds(double z) noexcept nogil:
-    """Return 1 / (1 + z), of negative odds NaN."""
-    return NAN if z != z or z < 0 else 1 / (1 + z)
-
-
 ctypedef fused real:
     float
     double
-
-
-@cython.ufunc
-cdef real gamma_density(real a, real x) noexcept nogil:
-    return <real>density_of_gamma(a, x, power_of_gamma(a, x))
 
 
 @cython.ufunc
@@ -413,16 +440,6 @@ cdef (real, real) gammainc_slopes(real a, real x) noexcept nogil:
 @cython.ufunc
 cdef real gammainc_aa(real a, real x) noexcept nogil:
     return <real>gamma_in_shape(a, x, power_of_gamma(a, x), 2)
-
-
-@cython.ufunc
-cdef real beta_density(real a, real b, real x) noexcept nogil:
-    return <real>density_of_beta(a, b, x, power_of_beta(a, b, x, 1 - <double>x))
-
-
-@cython.ufunc
-cdef real odds_density(real a, real b, real z) noexcept nogil:
-    return <real>density_of_odds(a, b, z, power_of_beta(a, b, of_odds(z), rest_of_odds(z)))
 
 
 @cython.ufunc

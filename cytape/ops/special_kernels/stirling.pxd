@@ -1,7 +1,7 @@
 # Differences of digamma functions, and powers over gamma and beta functions, that do not cancel for
 # parameters of any magnitude (DLMF 5.5.2, 5.11), and densities by such powers: logarithms are those
-# of Stirling's formula with its correction. As ufuncs: polygamma_1(x), of complex numbers, too, and
-# psi_step(a, b).
+# of Stirling's formula with its correction. As ufuncs: polygamma_1(x), of complex numbers, too,
+# psi_step(a, b), gamma_density(a, x), beta_density(a, b, x) and odds_density(a, b, z).
 
 ctypedef float complex complex64
 ctypedef double complex complex128
@@ -27,3 +27,5 @@ cdef double log_power_of_beta(double a, double b, double x, double y) noexcept n
 cdef double density_of_beta(double a, double b, double x, double power) noexcept nogil
 cdef double density_of_gamma(double a, double x, double power) noexcept nogil
 cdef double density_of_odds(double a, double b, double z, double power) noexcept nogil
+cdef double of_odds(double z) noexcept nogil
+cdef double rest_of_odds(double z) noexcept nogil

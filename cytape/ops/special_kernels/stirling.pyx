@@ -202,6 +202,16 @@ cdef double density_of_odds(double a, double b, double z, double power) noexcept
     return power / z
 
 
+cdef double of_odds(double z) noexcept nogil:
+    """Return z / (1 + z), of negative odds NaN."""
+    return NAN if z != z or z < 0 else 1 if z > 1e300 else z / (1 + z)
+
+
+cdef double rest_of_odds(double z) noexcept nogil:
+    """Return 1 / (1 + z), of negative odds NaN."""
+    return NAN if z != z or z < 0 else 1 / (1 + z)
+
+
 ctypedef fused argument:
     float
     double
@@ -234,3 +244,18 @@ cdef real psi_step(real a, real b) noexcept nogil:
             return <real>digamma_rise(start, b, False)
         return <real>-digamma_rise(end, -b, False)
     return <real>(digamma(end) - digamma(start))
+
+
+@cython.ufunc
+cdef real gamma_density(real a, real x) noexcept nogil:
+    return <real>density_of_gamma(a, x, power_of_gamma(a, x))
+
+
+@cython.ufunc
+cdef real beta_density(real a, real b, real x) noexcept nogil:
+    return <real>density_of_beta(a, b, x, power_of_beta(a, b, x, 1 - <double>x))
+
+
+@cython.ufunc
+cdef real odds_density(real a, real b, real z) noexcept nogil:
+    return <real>density_of_odds(a, b, z, power_of_beta(a, b, of_odds(z), rest_of_odds(z)))

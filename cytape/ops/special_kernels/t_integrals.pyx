@@ -6,16 +6,23 @@ from libc.math cimport INFINITY, NAN, exp, expm1, fabs, log, log1p
 from cytape.ops.special_kernels.incomplete_integrals cimport (
     IN_A,
     IN_AA,
+    IN_B,
+    LESS_IN_A,
+    LESS_IN_B,
     VALUE,
     beta_in_shapes,
     beta_level,
+    beta_tail,
 )
 from cytape.ops.special_kernels.stirling cimport (
     N_BERNOULLI,
+    density_of_odds,
     digamma_rise,
     digamma_terms,
     excess,
+    of_odds,
     power_of_beta,
+    rest_of_odds,
     stirling,
 )
 
@@ -145,6 +152,44 @@ cdef double t_density_in_shape(double df, double t) noexcept nogil:
         stirling(a + 0.5) - stirling(a) + a * log1p(1 / df) - 0.5 - (a + 0.5) * log1p(square / df))
 
 
+# ---- F distribution, of odds n f / d with the shapes n / 2 and d / 2
+
+
+cdef double less_series(double a, double b, double x, double power) noexcept nogil:
+    """Return the derivative in b minus power / b, for b > 50 and b x < 2, of order 1 / b**2."""
+    cdef double term = 1, value = 1, rest = 0, steps = 0, k = 0
+    while fabs(term) > 1e-18:
+        k += 1
+        term *= (k - b) * x / k
+        steps += k / (b - k)
+        value += term * a / (a + k)
+        rest += term * (steps / (a + k) - k / (b - k))
+    return power * exp(-b * log1p(-x)) * (
+        (digamma_rise(b, a) - excess(a / b, 1 + a / b)) * value / a + rest / b)
+
+
+cdef (double, double) beta_less(
+        double a, double b, double x, double y, double power) noexcept nogil:
+    """Return the derivative in a plus power / a and that in b minus power / b; they may cancel."""
+    cdef double[6] slopes
+    if a > 10 and 0 < b < INFINITY or b > 10 and 0 < a < INFINITY:
+        if 0 < x < 1 and 0 < y and not (b * x <= 2 if x <= y else a * y <= 2):
+            if b * x < a * y:
+                return (beta_tail(a, b, x, y, power, LESS_IN_A),
+                        beta_tail(a, b, x, y, power, LESS_IN_B))
+            return (-beta_tail(b, a, y, x, power, LESS_IN_B),
+                    -beta_tail(b, a, y, x, power, LESS_IN_A))
+    beta_in_shapes(a, b, x, y, power, 1 << IN_A | 1 << IN_B, slopes)
+    if power > 0:
+        slopes[IN_A] += power / a
+        slopes[IN_B] -= power / b
+        if b > 50 and x <= y and x > 0:
+            slopes[IN_B] = less_series(a, b, x, power)
+        elif a > 50 and y < x and y > 0:
+            slopes[IN_A] = -less_series(b, a, y, power)
+    return slopes[IN_A], slopes[IN_B]
+
+
 ctypedef fused real:
     float
     double
@@ -176,3 +221,21 @@ cdef real t_density_in_df(real df, real t) noexcept nogil:
 @cython.ufunc
 cdef real stdtr_dfdf(real df, real t) noexcept nogil:
     return <real>t_in_shape(df, t, t_power(df, t), 2)
+
+
+@cython.ufunc
+cdef real betainc_less_b(real a, real b, real z) noexcept nogil:
+    """Return the derivative in b less that of the logarithm of z over b."""
+    cdef double x = of_odds(z), y = rest_of_odds(z)
+    return <real>beta_less(a, b, x, y, power_of_beta(a, b, x, y))[1]
+
+
+@cython.ufunc
+cdef (real, real, real) f_slopes(real n, real d, real f) noexcept nogil:
+    """Return the derivatives of the F distribution in its degrees of freedom and in f."""
+    cdef double a = 0.5 * <double>n, b = 0.5 * <double>d, z = n / <double>d * f
+    cdef double x = of_odds(z), y = rest_of_odds(z), power = power_of_beta(a, b, x, y)
+    cdef double in_a, in_b
+    in_a, in_b = beta_less(a, b, x, y, power)
+    return <real>(0.5 * in_a), <real>(0.5 * in_b), <real>(
+        n / <double>d * density_of_odds(a, b, z, power))

@@ -129,12 +129,13 @@ def _central(function, arguments, place):
 class Inverse:
     """Inverse of a function in the argument at a place, where its own argument is the value.
 
-    It starts from SciPy's value. Its derivatives are those of an implicit function, by differences
-    of the function at high precision.
+    It starts from SciPy's value, or that of another function. Its derivatives are those of an
+    implicit function, by differences of the function at high precision.
     """
 
-    def __init__(self, name, place, function):
-        self.name, self.place, self.function = name, place, function
+    def __init__(self, name, place, function, start=None):
+        self.place, self.function = place, function
+        self.start = getattr(special, name) if start is None else start
         self.solution = functools.lru_cache(1)(self._solution)
 
     def _solution(self, arguments):
@@ -142,14 +143,14 @@ class Inverse:
         place, given = self.place, list(arguments)
         with np.errstate(all="ignore"):
             given[place] = mp.mpf(float(
-                of_numbers(getattr(special, self.name), *map(float, arguments))))
+                of_numbers(self.start, *map(float, arguments))))
         if given[place] == 0:  # where a count would be negative, the inverse is 0
             return given, mp.inf
         for _ in range(9):
             value, slope = _central(self.function, given, place)
             change = (value - arguments[place]) / slope
             given[place] -= change
-            if not abs(change) > 1e-25 * abs(given[place]):
+            if not abs(change) > 1e-15 * abs(given[place]):
                 break
         return given, slope
 
@@ -234,11 +235,12 @@ def _scaled(rng, n):
 
 
 _SEARCH = {"tolerance": 1e-8, "reason": "SciPy's search ends at relative errors of 1e-10"}
-_CANCELS = {"tolerance": 1e-9, "reason": "terms cancel in proportion to the degrees of freedom"}
-_OTHER = {
-    **dict.fromkeys(
-        ["bdtrik", "bdtrin", "chndtrinc", "chndtrix", "fdtridfd", "nbdtrik", "nbdtrin", "stdtridf"],
-        _SEARCH), **dict.fromkeys(["fdtr", "fdtrc", "fdtri"], _CANCELS)}
+_OTHER = dict.fromkeys(
+    ["bdtrik", "bdtrin", "chndtrinc", "chndtrix", "fdtridfd", "nbdtrik", "nbdtrin", "stdtridf"],
+    _SEARCH)
+
+_STARTS = {  # SciPy's value is 1 for small probabilities
+    "bdtri": lambda k, n, y: special.betainccinv(k + 1, n - k, y)}
 
 
 def _families():
@@ -261,9 +263,10 @@ def _families():
          {"chndtrix": 0, "chndtrinc": 2}),
         ("nctdtr", noncentral_t, at_quantiles("nctdtrit", spread(0.5, 300), flat(-5, 5)), (1, 2),
          {"nctdtrit": 2}),
-        ("ncfdtr", noncentral_f,
-         at_quantiles("ncfdtri", spread(0.5, 300), spread(0.5, 300), NONCENTRAL), (2, 3),
-         {"ncfdtri": 3}),
+        *[(f"ncfdtr{suffix}", noncentral_f,
+           at_quantiles("ncfdtri", spread(0.5, 300), d, NONCENTRAL), (2, 3),
+           {f"ncfdtri{suffix}": 3})
+          for suffix, d in (("", spread(3, 300)), (" of heavy tails", spread(0.5, 3)))],
         ("pdtr", lambda k, m: upper_gamma(k + 1, m), POISSON, (1,), {"pdtri": 1}),
         ("pdtrc", lambda k, m: lower_gamma(k + 1, m), POISSON, (1,), {}),
         ("bdtr", lambda k, n, p: upper_beta(k + 1, n - k, p), _counts(True), (2,), {"bdtri": 2}),
@@ -274,12 +277,12 @@ def _families():
     for name, function, draw, places, inverses in rows:
         yield name, check(function, draw, joint=True, places=places, **_OTHER.get(name, {}))
         for inverted, place in inverses.items():
-            points = _probability(draw, place, getattr(special, name))
+            points = _probability(draw, place, getattr(special, name.split()[0]))
             if inverted in ("chndtrinc", "fdtridfd", "stdtridf"):
                 points = _solved(inverted, points)
             yield inverted, check(
-                Inverse(inverted, place, function), points, joint=True, places=places,
-                **_OTHER.get(inverted, {}))
+                Inverse(inverted.split()[0], place, function, _STARTS.get(inverted)), points,
+                joint=True, places=places, **_OTHER.get(inverted, {}))
     for name, function, scipys, draw, place in [  # in real counts
             ("pdtrik", lambda k, m: upper_gamma(k + 1, m),
              lambda k, m: special.gammaincc(k + 1, m), POISSON, 0),

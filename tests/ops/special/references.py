@@ -273,7 +273,7 @@ def _row(function):
     return lambda *row: [function(cnp.stack(row, -1), -1)[..., i] for i in range(len(row))]
 
 
-_OF_ONE = {"tolerance": 1e-8, "reason": "1 less a probability near 1 has the rounding error of 1"}
+_OF_ONE = {"tolerance": 1e-9, "reason": "1 less a probability near 1 has the rounding error of 1"}
 SUMS = {
     "logsumexp": check(
         lambda *row: _log_sum(row), *[flat(-30, 30)] * 3,

@@ -131,10 +131,23 @@ def test_small_probabilities_of_binomial_counts_have_precise_slopes(k, n, y):
     (294.7, 1.7, 6.1), (290.0, -3.4, -8.0), (76.0, 2.9, -2.3), (1.1, 4.8, -1.5), (0.3, 2.0, 9.0),
     (1e4, 2.0, 3.0)])
 def test_noncentral_t_is_precise_for_many_degrees_and_in_tails(df, nc, t):
-    pytest.importorskip("mpmath")
-    from tests.ops.special.accuracy import expected
-    from tests.ops.special.distribution_references import noncentral_t
+    assert_slopes(special.nctdtr, "noncentral_t", (df, nc, t), (1, 2))
 
-    slopes = cytape.grad(special.nctdtr, argnums=(1, 2))(df, nc, t)
-    right = [expected(noncentral_t, [[x] for x in (df, nc, t)], i, 0).real for i in (1, 2)]
-    np.testing.assert_allclose(slopes, right, 1e-11)
+
+@each("n, d, f", [
+    (36.0, 450.0, 0.92), (2.0, 1e4, 1.3), (1e4, 3.0, 0.4), (4e3, 7e3, 1.01), (89.0, 1641.0, 0.978)])
+def test_the_f_distribution_is_precise_for_many_degrees_of_freedom(n, d, f):
+    assert_slopes(special.fdtr, "lower_f", (n, d, f), (0, 1, 2))
+
+
+def assert_slopes(function, reference, point, argnums):
+    pytest.importorskip("mpmath")
+    from tests.ops.special import distribution_references
+    from tests.ops.special.accuracy import expected
+
+    reference = getattr(distribution_references, reference)
+    right = [expected(reference, [[x] for x in point], i, 0).real for i in argnums]
+    np.testing.assert_allclose(
+        cytape.grad(function, argnums=argnums)(*point), right, 1e-10)
+    for i, slope in zip(argnums, right, strict=True):  # one by one, by other ops
+        np.testing.assert_allclose(cytape.grad(function, argnums=i)(*point), slope, 1e-10)

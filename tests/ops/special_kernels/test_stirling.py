@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from cytape.ops.special_kernels import incomplete_integrals as kernels
+from cytape.ops.special_kernels import stirling as kernels
 from tests.cases import each
 
 
