@@ -126,11 +126,16 @@ def _folded_logcdf(z, c):
     return log_mass(c - z, c + z, 2 * z)
 
 
+def _folded_cdf(z, c):
+    is_near = z < 1e-3  # where the difference cancels
+    return either(is_near, lambda: exp(_folded_logcdf(where(is_near & (z > 0), z, 1e-300), c)),
+                  lambda: ndtr(z - c) - ndtr(-z - c))
+
+
 foldnorm = Distribution(
     stats.foldnorm,
     lambda z, c: -0.5 * (z - c)**2 - HALF_LOG_2PI + log1p(exp(-2 * c * z)),
-    lambda z, c: exp(_folded_logcdf(where(z == 0, 1e-300, z), c)),
-    lambda z, c: ndtr(c - z) + ndtr(-z - c),
+    _folded_cdf, lambda z, c: ndtr(c - z) + ndtr(-z - c),
     **complementary(_folded_logcdf,
                     lambda z, c: logaddexp(log_ndtr(c - z), log_ndtr(-c - z))),
     support=POSITIVE, valid=lambda c: c >= 0, open_ends="probabilities")
@@ -171,6 +176,14 @@ def _alpha_logsf(z, a):
     return log_mass(a - 1 / z, a, 1 / z) - log_ndtr(a)
 
 
+def _alpha_sf(z, a):
+    q = 1 - ndtr(a - 1 / z) / ndtr(a)
+    is_tail = q < 1e-3
+    return either(
+        is_tail, lambda: exp(_alpha_logsf(where(is_tail, z, 1.0), a)),
+        lambda: where(is_tail, 0.5, q))
+
+
 def _alpha_near(p, a):
     """Return the small reciprocal of a quantile, by Newton's method in logarithms."""
     log_p = log(p) + log_ndtr(a)
@@ -196,7 +209,7 @@ def _alpha_quantile(q, p, a):
 alpha = Distribution(
     stats.alpha, lambda z, a: -2 * log(z) - 0.5 * (a - 1 / z)**2 - HALF_LOG_2PI - log_ndtr(a),
     lambda z, a: ndtr(a - 1 / z) / ndtr(a),
-    lambda z, a: exp(_alpha_logsf(z, a)),
+    _alpha_sf,
     **complementary(lambda z, a: log_ndtr(a - 1 / z) - log_ndtr(a), _alpha_logsf),
     ppf=lambda q, a: _alpha_quantile(q, 1 - q, a), isf=lambda q, a: _alpha_quantile(1 - q, q, a),
     support=POSITIVE, open_ends=True)

@@ -145,7 +145,7 @@ def _summed(scipys, log_pmf, support, inside, valid, **options):
     def total(k, shapes, compare):
         low, high = support(*shapes)
         is_finite = high is not np.inf
-        terms = np.arange(np.max(_known(scipys, high if is_finite else k)) + 1.0)
+        terms = np.arange(np.max(_known(scipys, high if is_finite else k), initial=0) + 1.0)
         shapes = [_column(shape) for shape in shapes]
         is_counted = (terms >= _column(low)) & (terms <= _column(high)) & compare(terms, _column(k))
         logarithms = log_pmf(where(is_counted, terms, inside(*shapes)), *shapes)

@@ -322,7 +322,7 @@ class Distribution:
             dtype = convert_to_tensor(sum((0 * shape for shape in shapes), q)).dtype
             known = steps_op(
                 *map(convert_to_tensor, (q, *shapes)), name=self.scipys.name, method=name)
-            known = known.astype(dtype)
+            known = known.astype(dtype) if dtype.kind == "f" else known
             is_inner = (q > 0) & (q < 1)
             q = where(is_inner, q, 0.5)
             z = where(is_inner, known, self.inside(*shapes))

@@ -345,8 +345,8 @@ burr = Distribution(
     stats.burr, burr_log_density, lambda z, c, d: exp(_burr_logcdf(z, c, d)),
     lambda z, c, d: -expm1(_burr_logcdf(z, c, d)), _burr_logcdf,
     lambda z, c, d: log_of_hazard(log(d) + log_softplus(-c * log(z))), burr_density,
-    ppf=lambda q, c, d: expm1(-log(q) / d)**(-1 / c),
-    isf=lambda q, c, d: expm1(-log1p(-q) / d)**(-1 / c), support=POSITIVE,
+    ppf=lambda q, c, d: expm1(0.0 - log(q) / d)**(-1 / c),  # not of -0.0 for 1
+    isf=lambda q, c, d: expm1(0.0 - log1p(-q) / d)**(-1 / c), support=POSITIVE,
     open_ends="probabilities")
 burr12 = Distribution(
     stats.burr12, _burr12_log_density, lambda z, c, d: -expm1(_burr12_logsf(z, c, d)),
