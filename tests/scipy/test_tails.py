@@ -221,7 +221,7 @@ def test_values_at_and_near_the_ends(method, x, expected):
 
 @each("name, shapes", [
     ("geninvgauss", (201.3, 151.1)), ("recipinvgauss", (2.0,)), ("alpha", (2.07,)),
-    ("truncnorm", (-0.3, 40.0))])
+    ("truncnorm", (-0.3, 40.0)), ("ncx2", (3.0, 1.5)), ("ncf", (28.1, 15.5, 1.3))])
 def test_small_probabilities_have_quantiles(name, shapes):
     x = getattr(ours, name).isf(cytape.constant(1e-30), *shapes)  # where SciPy's have errors
     np.testing.assert_allclose(getattr(ours, name).logsf(x, *shapes), np.log(1e-30), 1e-12)

@@ -410,14 +410,17 @@ def _noncentral(
     def after(log_p):
         return lambda *z: exp(log_p(*z))
 
-    def solved(q, *shapes):
-        f = distribution.functions
-        return distribution._solved("ppf", f["logcdf"], f["logpdf"], 1)(q, *shapes)
+    def solved(name, of, sign):
+        def quantile(q, *shapes):
+            f = distribution.functions
+            return distribution._solved(name, f[of], f["logpdf"], sign)(q, *shapes)
+
+        return quantile
 
     logpdf, pdf = densities
     functions = {
         "logpdf": by_degrees(logpdf, mixtures[0]), "pdf": by_degrees(pdf, after(mixtures[0])),
-        "ppf": by_degrees(quantile, solved)}
+        "ppf": by_degrees(quantile, solved("ppf", "logcdf", 1)), "isf": solved("isf", "logsf", -1)}
     for (name, usual), (_, rest), mixture in zip(
             probabilities, probabilities[::-1], complementary(*mixtures[1:]).values(), strict=True):
         functions[name] = by_degrees(usual, after(mixture))
