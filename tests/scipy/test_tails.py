@@ -227,6 +227,21 @@ def test_small_probabilities_have_quantiles(name, shapes):
     np.testing.assert_allclose(getattr(ours, name).logsf(x, *shapes), np.log(1e-30), 1e-12)
 
 
+@each("name, shapes, ends", [
+    ("landau", (), [-np.inf, np.inf]), ("kappa3", (1.0,), [0.0, np.inf]),
+    ("burr", (3.0, 2.0), [0.0, np.inf])])
+def test_quantiles_of_whole_probabilities(name, shapes, ends):
+    function = getattr(ours, name)
+    for q in (np.array([0, 1]), np.array([0.0, 1.0])):
+        with np.errstate(divide="ignore"):
+            np.testing.assert_array_equal(function.ppf(cytape.constant(q), *shapes), ends)
+            np.testing.assert_array_equal(function.isf(cytape.constant(1 - q), *shapes), ends)
+
+
+def test_sums_over_no_counts():
+    assert ours.betanbinom.cdf(cytape.constant(np.zeros(0)), 5, 1.7, 2.5).shape == (0,)
+
+
 @each("name", SHAPES)
 @each("method", CONTINUOUS)
 @each("x", [-np.inf, np.inf])

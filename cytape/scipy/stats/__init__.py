@@ -19,6 +19,7 @@ from cytape.scipy.stats.integrals import *  # noqa: F403
 from cytape.scipy.stats.joint import *  # noqa: F403
 from cytape.scipy.stats.multivariate import *  # noqa: F403
 from cytape.scipy.stats.real_line import *  # noqa: F403
+from cytape.scipy.stats.reciprocals import *  # noqa: F403
 from cytape.scipy.stats.robust_summaries import *  # noqa: F403
 from cytape.scipy.stats.samples import *  # noqa: F403
 from cytape.scipy.stats.summaries import *  # noqa: F403
