@@ -207,7 +207,7 @@ class _CustomJvp:
                 return self._computed(Arguments(args, nest.flatten(args)), kwargs)
 
             result, specs = specs_by_example(name_of(f), computed, [x.spec for x in inputs], args)
-            results = python_values_op(*inputs, call=EagerCall(name_of(f), computed, specs))
+            results = python_values_op(*stopped, call=EagerCall(name_of(f), computed, specs))
         else:
             result = built.returned
             self._refuse_variables(built.variables, given)

@@ -1,5 +1,7 @@
 """Functions with a JVP rule: calls with keyword arguments, and calls in traces."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -136,6 +138,16 @@ def test_rules_that_leave_cytape_in_a_trace():
             second(3.0)
     with pytest.raises(DetachedError, match="JVP rule of square cannot be transposed"):
         cytape.grad(traced)(3.0)
+
+
+def test_functions_that_leave_cytape_in_a_batch():
+    f = with_rule(lambda x: np.asarray([math.exp(v) for v in np.ravel(x)]),
+                  lambda p, t: (None, t[0] * np.exp(p[0])))
+    x = np.array([[0.3, 0.8], [1.2, 0.5]])
+    for function in cytape.vmap(f), cytape.function(cytape.vmap(f)):
+        np.testing.assert_allclose(function(x), np.exp(x))
+        np.testing.assert_allclose(cytape.grad(lambda x: np.sum(function(x)))(x), np.exp(x))  # noqa: B023
+        np.testing.assert_allclose(cytape.jvp(function, (x,), (x,))[1], x * np.exp(x))
 
 
 def test_outputs_of_a_trace_that_are_other_than_expected():
