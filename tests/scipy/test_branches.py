@@ -66,7 +66,8 @@ def solved(rhs, **options):
 @each("branching, other", [(by_time, by_time_as_where), (by_state, by_state_as_where),
                            (by_rate_and_state, by_state_as_where), (by_steps, plainly)])
 def test_derivatives_are_those_without_branches(branching, other):
-    for options in ({}, {"method": "Radau"}) if branching is by_state else ({},):
+    further = {by_state: {"method": "Radau"}, by_time: {"gradient": "forward"}}.get(branching)
+    for options in [{}] if further is None else [{}, further]:
         expected = cytape.jacobian(solved(other, **options), (0, 1))(START, RATES)
         for _ in range(4 if branching is not by_steps else 1):  # then traced
             found = cytape.jacobian(solved(branching, **options), (0, 1))(START, RATES)

@@ -5,7 +5,7 @@ Each backward pass solves the adjoint equation by SciPy's solver of the same nam
 
 from typing import Any
 
-import numpy as np  # noqa: F401 (examples)
+import numpy as np
 import scipy.linalg as linalg
 
 from cytape.ops.adjoints.conform import sum_to
@@ -57,6 +57,9 @@ def _solve_sylvester(*matrices):
     Schur form of the other for triangular, and is wrong for complex eigenvalues.
     """
     dtype = dtype_of(*matrices)
+    stack = np.broadcast_shapes(*[x.shape[:-2] for x in matrices])
+    if 0 in stack:  # which SciPy refuses; sqrtm of such has a derivative
+        return np.zeros((*stack, *matrices[-1].shape[-2:]), dtype)
     return linalg.solve_sylvester(*[x.astype(dtype, copy=False) for x in matrices])
 
 

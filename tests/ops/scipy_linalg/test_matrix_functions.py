@@ -146,3 +146,10 @@ def test_dtypes_of_results(name, factor, dtype):
     if expected.dtype.kind == a.dtype.kind:
         traced = cytape.function(getattr(ours, name))(cytape.constant(a))
         assert traced.dtype == expected.dtype
+
+
+@each("name", ["expm", "sqrtm", "cosm"])
+def test_derivatives_of_batches_without_members(name):
+    a = np.zeros((0, 3, 3))
+    assert cytape.grad(lambda a: np.sum(getattr(ours, name)(a)))(a).shape == a.shape
+    assert cytape.jvp(getattr(ours, name), (a,), (a,))[1].shape == a.shape
