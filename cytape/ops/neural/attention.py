@@ -70,8 +70,8 @@ def scaled_dot_product_attention(
     Returns
     -------
     Tensor or ndarray
-        Of shape (..., queries, depth of values); zeros for a query that sees no key, NaN for one
-        whose added numbers are all -inf.
+        Of shape (..., queries, depth of values); zeros for a query that sees no key, be it that
+        -inf is added to the products.
 
     Examples
     --------
@@ -91,19 +91,20 @@ def scaled_dot_product_attention(
         scale = 1 / math.sqrt(depth)
     products = matmul(query * scale, swapaxes(key, -1, -2))
     seen = _causal(products) if is_causal else None
-    lowest = -np.inf
     if mask is not None:
         mask = joined(mask) if is_tensor(mask) else np.asarray(mask)
         if mask.dtype.kind == "b":
             seen = mask if seen is None else logical_and(mask, seen)
-            lowest = float(np.finfo(products.dtype).min)  # where nothing is seen: no NaN
         else:
             products = products + mask
     if seen is not None:
-        products = where(seen, products, lowest)
+        products = where(seen, products, -np.inf)
+    if mask is not None:  # where a query sees nothing, the softmax would be NaN
+        sees = any_of(products != -np.inf, -1, keepdims=True)
+        products = where(sees, products, 0)
     weights = dropout(softmax(products), dropout_rate, seed)
     result = matmul(weights, value)
-    return result if lowest == -np.inf else where(any_of(seen, -1, keepdims=True), result, 0)
+    return result if mask is None else where(sees, result, 0)
 
 
 def _causal(products):
