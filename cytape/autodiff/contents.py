@@ -10,7 +10,7 @@ from __future__ import annotations
 from array import array
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cache, partial
+from functools import partial
 from itertools import islice
 from types import (
     BuiltinMethodType,
@@ -54,7 +54,6 @@ IMPLICIT = {
 MOST_PARTS = 1000  # of a container
 MOST_KEPT = 1000  # objects of a rule
 MOST_COMPARED = 1 << 16  # bytes of an array
-WIDTH = 1 << 10  # words of a larger one that have one hash
 
 
 class Contents:
@@ -86,7 +85,7 @@ class Contents:
     def __init__(
         self, rule: Any, found: dict[int, tuple[Any, list]], tensors: bool = True,
     ) -> None:
-        self._arrays: list[tuple[str, np.ndarray, bytes]] = []
+        self._arrays: list[tuple[str, np.ndarray, bytes | int]] = []
         self._others: list[tuple[str, Any, Mapping]] = []
         left = [] if found else [("", rule)]
         package = package_of(rule)
@@ -256,24 +255,10 @@ def _dict_of(x: Any) -> Mapping[str, Any]:
     return {}
 
 
-def sample_of(array: np.ndarray) -> bytes:
-    """Return the elements of an array; of a large one, a hash of each part of WIDTH words."""
-    array = array.view(np.ndarray)  # numpy.ma.masked has no bytes of its own
-    if array.nbytes <= MOST_COMPARED or array.dtype.hasobject:
-        return array.tobytes()
-    data = array.ravel(order="K").view(np.uint8)
-    n = data.size // (8 * WIDTH) * (8 * WIDTH)
-    table = data[:n].view(np.uint64).reshape(-1, WIDTH)
-    return np.einsum("ij,j->i", table, _factors()).tobytes() + data[n:].tobytes()
-
-
-@cache
-def _factors() -> np.ndarray:
-    """Return odd numbers without a pattern: splitmix64 of 1, 2, 3 and so on."""
-    found = np.arange(1, WIDTH + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    for shift, factor in (30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB):
-        found = (found ^ found >> np.uint64(shift)) * np.uint64(factor)
-    return found | np.uint64(1)
+def sample_of(array: np.ndarray) -> bytes | int:
+    """Return the elements of an array, as bytes, or, of a large one, a hash of them."""
+    content = array.view(np.ndarray).tobytes("A")  # numpy.ma.masked has no bytes of its own
+    return content if len(content) <= MOST_COMPARED else hash(content)
 
 
 def _is_same(now: Any, before: Any) -> bool:

@@ -36,7 +36,7 @@ class Known:
             id(x) for code in codes for x in code.co_consts)
         self._written_to = any(map(_writes, codes))
         # Writable arrays, by the owner of their memory, with their contents.
-        self._contents: dict[int, tuple[np.ndarray, bytes]] = {}
+        self._contents: dict[int, tuple[np.ndarray, bytes | int]] = {}
         for x in self._objects:
             if isinstance(x, np.ndarray) and _holds_values(x):
                 owner = _owner(x)
