@@ -1,5 +1,5 @@
 cimport cytape.ops.kernels.compilers
-from cytape.tensor.values.value cimport is_uniform, new_value
+from cytape.tensor.values.value cimport new_value
 from libc.string cimport memset
 from numpy cimport NPY_DOUBLE, NPY_FLOAT
 
@@ -32,29 +32,14 @@ cdef extern from *:
         }
     CYTAPE_SUM(double)
     CYTAPE_SUM(float)
-    /* Sums of no more than 32 rows, added in double precision, for up to 256 columns at once. */
-    #define CYTAPE_AT_ONCE 256
-    #define CYTAPE_LESSER(a, b) ((a) < (b) ? (a) : (b))
-    #define CYTAPE_ADD_ROWS(type) \\
-        CYTAPE_FOR_CPU static void cytape_add_rows_##type( \\
-                type *total, const type *rows, npy_intp n_rows, npy_intp n) { \\
-            double sums[CYTAPE_AT_ONCE]; \\
-            type part[CYTAPE_AT_ONCE]; \\
-            npy_intp i, width, row, stop, start; \\
-            for (start = 0; start < n; start += width) { \\
-                width = CYTAPE_LESSER(n - start, CYTAPE_AT_ONCE); \\
-                for (i = 0; i < width; i++) { sums[i] = total[start + i]; } \\
-                for (row = 0; row < n_rows;) { \\
-                    for (i = 0; i < width; i++) { part[i] = 0; } \\
-                    stop = CYTAPE_LESSER(n_rows, row + 32); \\
-                    for (; row < stop; row++) { \\
-                        const type *terms = rows + row * n + start; \\
-                        for (i = 0; i < width; i++) { part[i] += terms[i]; } \\
-                    } \\
-                    for (i = 0; i < width; i++) { sums[i] += part[i]; } \\
-                } \\
-                for (i = 0; i < width; i++) { total[start + i] = (type)sums[i]; } \\
-            } \\
+    /* In the order of NumPy's loops, whose calls take longer than short rows. */
+    #define CYTAPE_ADD_ROWS(type) \
+        CYTAPE_FOR_CPU static void cytape_add_rows_##type( \
+                type *total, const type *rows, npy_intp n_rows, npy_intp n) { \
+            npy_intp i; \
+            for (; n_rows > 0; n_rows--, rows += n) { \
+                for (i = 0; i < n; i++) { total[i] += rows[i]; } \
+            } \
         }
     CYTAPE_ADD_ROWS(double)
     CYTAPE_ADD_ROWS(float)
@@ -67,7 +52,7 @@ cdef extern from *:
     double cytape_sum_float(const float* x, npy_intp n) noexcept nogil
 
 cdef enum:
-    SHORT_ROW = 1 << 14  # elements; for longer rows NumPy's loops are as fast
+    SHORT_ROW = 256  # elements; for longer rows NumPy's loops are as fast
 
 cdef Kernel add_kernel = kernel_of(np.add)
 cdef Loop* add_loops = add_kernel.loops
@@ -122,16 +107,6 @@ cdef void add_rows(Value total, Value terms) noexcept nogil:
         add_rows_of_floats(<float*>total.data, <const float*>terms.data, n_rows, n)
 
 
-cdef void add_number(Value total, Value terms) noexcept:
-    """Add terms that are all the same."""
-    cdef npy_intp i, n_terms = terms.spec.size // total.spec.size
-    for i in range(total.spec.size):
-        if total.spec.type_num == NPY_DOUBLE:
-            (<double*>total.data)[i] += n_terms * (<double*>terms.data)[0]
-        else:
-            (<float*>total.data)[i] += <float>(n_terms * <double>(<float*>terms.data)[0])
-
-
 cdef bint add_sum(Value total, Value terms) noexcept:
     cdef Walk walk
     cdef Spec spec = terms.spec
@@ -150,10 +125,6 @@ cdef bint add_sum(Value total, Value terms) noexcept:
         return True
     if not join(&walk, total) or not join(&walk, terms) or not join(&walk, total):
         return False
-    if total.contiguous and is_uniform(terms) and (
-            spec.type_num == NPY_DOUBLE or spec.type_num == NPY_FLOAT):
-        add_number(total, terms)
-        return True
     begin(&walk)  # along runs with a total of stride 0 its loop sums pairwise
     run(&add_loops[spec.type_num], &walk, spec.nbytes)
     return True
