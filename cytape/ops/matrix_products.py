@@ -191,7 +191,7 @@ def tensordot(a, b, axes=2) -> Any:
 
 def _with_dtypes(*operands):
     """Return operands, numbers of Python as arrays: these have a dtype, unlike in a * b."""
-    return [x if is_tensor(x) else np.asarray(x) for x in operands]
+    return [np.asarray(x) if type(x) in (bool, int, float, complex) else x for x in operands]
 
 
 def _contracted_axes(a_ndim, b_ndim, axes):

@@ -91,9 +91,10 @@ def insert(arr, obj, values, axis=None) -> Any:
     obj = plain(obj)
     if not any(map(is_tensor, (arr, values))):
         return np.insert(arr, obj, values, axis)
+    given = operand(values)
     if not is_tensor(values):
-        values = np.asarray(values, arr.dtype)  # raises for integers that it cannot hold
-    arr, values = together(operand(arr), operand(values))
+        given = np.asarray(values, arr.dtype)  # raises for integers that it cannot hold
+    arr, values = together(operand(arr), given)
     arr, axis, n = _line(arr, axis, "insert")
     values = convert_to_tensor(values).astype(arr.dtype)
     if ndim(values) < ndim(arr):

@@ -161,7 +161,9 @@ def piecewise(x, condlist, funclist, *args, **kw) -> Any:
     result = zeros_like(x)
     for condition, function in zip(conditions, funclist, strict=True):
         if not callable(function) or is_tensor(function):
-            values = function if is_tensor(function) else np.asarray(function, x.dtype)
+            values = operand(function)
+            if not is_tensor(function):
+                values = np.asarray(function, x.dtype)  # raises for integers that it cannot hold
         else:
             part = getitem(x, condition)
             if part.shape is not None and 0 in part.shape:  # NumPy does not call it either

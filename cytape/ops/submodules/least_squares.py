@@ -335,6 +335,8 @@ def has_full_rank(a, rank):
 
 def _solved(a, b, rcond):
     """Solve without the part of `a` below a cutoff, which depends on the elements, too."""
+    if rcond is not None:
+        np.linalg.lstsq(np.ones((1, 1)), np.ones(1), rcond)  # raises NumPy's errors in traces, too
     found = lstsq_op(a, b, rcond=rcond)
     if not is_tensor(a) or rcond is None or is_tiny(rcond) or has_full_rank(a, found[2]):
         return found
