@@ -149,7 +149,8 @@ class Inverse:
         for _ in range(9):
             value, slope = _central(self.function, given, place)
             change = (value - arguments[place]) / slope
-            given[place] -= change
+            x = given[place]
+            given[place] = max(x - change, x / 2) if x > 0 else x - change  # counts stay positive
             if not abs(change) > 1e-25 * abs(given[place]):  # of numbers near 1 the tail counts
                 break
         return given, slope
