@@ -403,8 +403,8 @@ cdef class GradientTape:
                 "has served: create it with persistent=True, or enter it again to record anew")
         if entered and not self.entered:
             raise TapeStateError(
-                "this tape was never entered, so it recorded nothing (a non-persistent tape serves "
-                "one set of gradients, once it was used as `with GradientTape() as tape:`)")
+                "this tape was never entered, so it recorded nothing: compute in a block "
+                "`with GradientTape() as tape:`. A non-persistent tape serves one set of gradients")
         return self._recorder
 
     cdef Recorder active_recorder(self):

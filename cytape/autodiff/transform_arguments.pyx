@@ -137,8 +137,10 @@ def checked_argnums(argnums):
         argnums = tuple(map(operator.index, argnums))
     except TypeError:
         raise TypeError(
-            f"argnums must be an int or a sequence of ints, got {argnums!r}. To differentiate f at "
-            "x, call the function that is returned: write grad(f)(x), not grad(f, x)") from None
+            f"argnums must be an int or a sequence of ints, got {argnums!r}. " + (
+                "They are positions of arguments, not names" if isinstance(argnums, str) else
+                "To differentiate f at x, call the function that is returned: write grad(f)(x), "
+                "not grad(f, x)")) from None
     return argnums
 
 
@@ -424,7 +426,8 @@ def report_unconnected(fun, str what, bint wholly, str detached, str unsure=None
     if wholly and not isinstance(fun, Transformed):  # derivatives often vanish
         warn(
             f"the result of {name_of(fun)} does not depend on {what} by differentiable functions "
-            "(steps are none, nor are caches that return arrays): the derivative is zero" + (
+            "(functions with steps, as round and comparisons, have slope 0; arrays from a cache "
+            "and results from another thread are constants): the derivative is zero" + (
                 "" if unsure is None else f", unless it was lost where {left}. {advice}"),
             UnconnectedGradientWarning)
     elif detached is not None or unsure is not None:

@@ -291,6 +291,8 @@ class Optimizer:
         Variable(1.)
         """
         pairs = list(pairs)
+        if any([not isinstance(pair, (tuple, list)) or len(pair) != 2 for pair in pairs]):
+            raise TypeError("apply_gradients takes pairs: write zip(gradients, variables)")
         return self.update(
             [variable for _, variable in pairs], [gradient for gradient, _ in pairs])
 

@@ -74,6 +74,11 @@ def test_argnums_of_the_wrong_type(argnums, transform):
         transform(cube, argnums)
 
 
+def test_argnums_are_no_names():
+    with pytest.raises(TypeError, match="got 'x'. They are positions of arguments, not names$"):
+        cytape.grad(cube, "x")
+
+
 @each(
     "argument", [3, True, np.arange(3), [1.0, 2], {"a": np.ones(2), "n": 3}, "text", cnp.array(3)])
 def test_integers_and_the_like_have_no_gradient(argument):

@@ -63,6 +63,13 @@ def test_gradients_of_tapes_and_transforms():
     assert table.numpy()[:, 0].tolist() == [1, 0.5, 1, 1]
 
 
+def test_gradients_without_their_variables_are_refused():
+    v = cytape.Variable([1.0, 2.0])
+    for gradients in v * v, [v * v], [None, v]:
+        with pytest.raises(TypeError, match=r"write zip\(gradients, variables\)"):
+            SGD(0.25).apply_gradients(gradients)
+
+
 def test_schedules_are_called_with_the_number_of_steps():
     called, p = [], np.zeros(1)
     opt = SGD(lambda step: called.append(step) or np.float32(step + 1))

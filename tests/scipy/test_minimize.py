@@ -241,9 +241,9 @@ def test_a_minimum_that_is_not_isolated_has_no_derivative():
 def test_derivatives_in_captured_tensors_are_not_lost_silently():
     v = cytape.Variable(2.0)
     for start in (np.zeros(2), cytape.constant([0.0, 0.0])):
-        with pytest.raises(DetachedError, match="(?s)`args`.*minimize diff"), cytape.GradientTape():
+        with pytest.raises(DetachedError, match="(?s)minimize diff.*`args`"), cytape.GradientTape():
             ours.minimize(lambda x: cnp.sum((x - v) ** 2), start)
-    with pytest.raises(DetachedError, match="(?s)`args`.*minimize diff"):
+    with pytest.raises(DetachedError, match="(?s)minimize diff.*`args`"):
         cytape.function(lambda a: ours.minimize(
             lambda x: cnp.sum((x - a) ** 2), np.zeros(2)).x)(cytape.constant(1.0))
     with pytest.raises(DetachedError, match=r"^.*by float\(\) in .*test_minimize.py, line \d+"):

@@ -271,9 +271,9 @@ def test_failures():
         ours.fixed_point(lambda x, a: x + a, 1.0, (a,))
     with pytest.raises(RuntimeError, match="Failed to converge"):
         ours.newton(lambda x, a: x**2 + a, 1.0, args=(a,))
-    with pytest.raises(DetachedError, match="(?s)`args`.* root_scalar differ"), ways.watching(a):
+    with pytest.raises(DetachedError, match="(?s)root_scalar differ.*`args`"), ways.watching(a):
         ours.root_scalar(lambda x: x - a, bracket=(0, 9))
-    with pytest.raises(DetachedError, match="(?s)`args`.* root differ"), ways.watching(a):
+    with pytest.raises(DetachedError, match="(?s)root differ.*`args`"), ways.watching(a):
         ours.root(lambda x: x - a, [0.0, 0.0])
     with pytest.raises(TypeError, match="complex"):
         ours.newton(lambda x, a: x**2 + a, 1j, args=(a,), x1=2j)

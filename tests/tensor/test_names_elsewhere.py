@@ -94,6 +94,7 @@ def test_keywords_of_other_libraries_have_advice(call, keyword):
 
 @each("call, keyword", [
     (lambda x: x.sum(dim=0), "dim"),
+    (lambda x: cytape.nn.softmax(x, dim=0), "dim"),
     (lambda x: np.mean(x, axis=0, keepdim=True), "keepdim"),
     (lambda x: cytape.nn.dropout(x, p=0.5), "p")])
 def test_errors_that_pass_a_recorder_have_the_advice_once(call, keyword):

@@ -208,6 +208,7 @@ log_sum_exp_op = general(
 )
 
 
+@advising
 def softmax(logits, axis=-1) -> Any:
     """Return ``exp(logits)`` divided by its sum along `axis`, without overflow.
 
@@ -231,6 +232,7 @@ def softmax(logits, axis=-1) -> Any:
     return softmax_op(logits, axis=axis)
 
 
+@advising
 def log_softmax(logits, axis=-1) -> Any:
     """Return the logarithm of the softmax along `axis`, without overflow or cancellation.
 

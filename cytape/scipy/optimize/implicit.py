@@ -273,10 +273,10 @@ def called_in_graph(name: str, function: Callable, inputs: tuple, spec: Any) -> 
 def lost(name: str, error: Exception) -> DetachedError:
     """Return an error for a tensor that a user's function reads from its closure."""
     return DetachedError(
-        f"{str(error).partition(chr(10))[0]}\nPass tensors that the function reads besides its "
-        f"arguments in `args`, as args=(p,); compute with cytape.numpy, since {name} "
-        "differentiates it. Functions of arrays only need jac=False, for SciPy's differences, or "
-        "`x1` of newton")
+        f"{str(error).partition(chr(10))[0]}\n{name} differentiates the function: compute with "
+        "cytape.numpy in it (np.exp, not math.exp), and pass other tensors that it reads in "
+        "`args`, as args=(p,). If it takes no tensors, pass "
+        f"{'x1' if name == 'newton' else 'jac=False'}: SciPy then takes differences")
 
 
 def _solve_linear(b, x, is_solved, *parameters, equation, transposed):

@@ -18,8 +18,9 @@ from cytape.tensor.values.user_warnings import (
 cdef Counts* recorders = counts()
 branches = local()  # `outcome`: decides about conditions of symbolic tensors in this thread
 cdef str TO_FILL = (
-    "To store it, make the array by cytape.numpy.zeros(shape) inside of the tape or function: "
-    "simplest is `import cytape.numpy as np` in the whole file. Fill cytape.constant(array) "
+    "To store it, make the array by cytape.numpy.zeros(shape) inside of the tape or function, of "
+    "floats (an array of integers takes no tensor): simplest is `import cytape.numpy as np` in the "
+    "whole file. Fill cytape.constant(array) "
     "instead of another array, such as eye(n); or write x.at[index].set(tensor).\n")
 cdef str NUMBER = (
     "Compute with functions of cytape.numpy, not of the math module; print with f'{tensor}'.\n")
