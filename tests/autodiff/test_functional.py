@@ -1,15 +1,16 @@
 """grad, value_and_grad, vjp."""
 
+import pickle
 
 import numpy as np
 import pytest
 
 import cytape
 import cytape.numpy as cnp
-from cytape.errors import InvalidGradientError, UnconnectedGradientWarning
+from cytape.errors import DetachedError, InvalidGradientError, UnconnectedGradientWarning
 from cytape.tensor.tensor import live_tensors
 from tests.cases import each
-from tests.threads import in_threads
+from tests.threads import in_thread, in_threads
 
 
 def cube(x):
@@ -254,6 +255,13 @@ def test_threads_differentiate_at_the_same_time():
 
     for k, results in zip(range(2, 6), in_threads(work, *range(2, 6)), strict=True):
         assert set(results) == {k * (k - 1) * 2.0 ** (k - 2)}
+
+
+@each("transform", [cytape.grad, cytape.hessian, lambda f: lambda x: cytape.jvp(f, (x,), (x,))])
+@each("convert", [float, np.asarray, pickle.dumps])
+def test_a_conversion_in_another_thread_is_an_error(transform, convert):
+    with pytest.raises(DetachedError, match="(?s)by .*results of processes and other threads"):
+        transform(lambda x: x * (1 if in_thread(convert, x * x) else 2))(3.0)
 
 
 def test_with_scipy_optimisers():

@@ -1,7 +1,10 @@
+from cytape.core.accumulator cimport tangent_of
+from cytape.core.op_store cimport is_known
 from cytape.tensor.values.released_ids cimport Counts, counts
 from cytape.tensor.values.value cimport array_of, is_symbolic, no_value, symbol_of
 
 from .entered_blocks cimport departures
+from .recorders cimport Recorder, TangentRecorder
 from .state cimport followers_everywhere, note_detachment
 from .thread_stack cimport ThreadState, building, this_thread
 
@@ -222,6 +225,29 @@ cdef bint is_recorded(tensor, Value held) except -1:
         followers_everywhere(tensor.id, seen(tensor, held).id, is_read_on_its_own(tensor)))
 
 
+cdef bint is_of_call_elsewhere(Value held) except -1:
+    """Return whether a value is of a function that runs, and is differentiated, in another thread.
+
+    GradientTape only follows its own thread; its values are constants elsewhere.
+    """
+    cdef ThreadState thread = this_thread()
+    cdef Recorder tape
+    cdef TangentRecorder accumulator
+    cdef int i
+    for i in range(recorders.tapes.count):
+        tape = <Recorder>recorders.tapes.members[i]
+        if tape.detached is not None and tape.entry is not None and (
+                tape.entry.thread is not thread and is_known(tape, held.id)):
+            return True
+    for i in range(recorders.accumulators.count):
+        accumulator = <TangentRecorder>recorders.accumulators.members[i]
+        if accumulator.reads is None and accumulator.entry is not None and (
+                accumulator.entry.thread is not thread
+                and tangent_of(accumulator, held.id) != NULL):
+            return True
+    return False
+
+
 cdef str with_purpose(str cause):
     """Return the name of a conversion, with its purpose if that is an assignment."""
     stores = cause in ("float()", "int()", "NumPy") and user_step() == "STORE_SUBSCR" and (
@@ -316,6 +342,11 @@ cdef ndarray converted(tensor, Value held, str cause):
         if is_recorded(tensor, held):
             raise DetachedError(lost_by(tensor, cause))
         if recorders.entered:
+            if is_of_call_elsewhere(held):
+                raise DetachedError(
+                    f"{lost_by(tensor, cause)}\nThe function that is differentiated runs in another "
+                    "thread: results of processes and other threads are constants. Compute in its "
+                    "thread")
             is_covered(tensor, None)
         note_in_trace(tensor, False)
     return array
