@@ -124,6 +124,9 @@ class Contents:
                 yield name
         for name, x, before in self._others:
             now = _content_of(x, self._scope)
+            if isinstance(x, list | deque | set) and len(x) != len(before) and (
+                    len(before) < MOST_PARTS):
+                yield name
             for part, value in before.items():
                 if not _is_same(now.get(part, unbound), value):
                     yield part if part and not isinstance(x, CONTAINERS) else name

@@ -48,6 +48,15 @@ def test_elements_of_containers_are_compared(make):
     assert list(contents.changed()) == ["kept"]
 
 
+@each("make", [list, deque, set])
+def test_elements_that_are_added_are_seen(make):
+    kept = make([2.0, 3.0])
+    contents = contents_of(lambda x: x * sum(kept))
+    assert list(contents.changed()) == []
+    (kept.add if make is set else kept.append)(5.0)
+    assert list(contents.changed()) == ["kept"]
+
+
 def test_functions_of_other_packages_are_not_looked_into():
     from numpy.linalg import norm
 
