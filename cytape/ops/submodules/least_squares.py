@@ -335,10 +335,11 @@ def has_full_rank(a, rank):
 
 def _solved(a, b, rcond):
     """Solve without the part of `a` below a cutoff, which depends on the elements, too."""
-    if rcond is not None:
-        np.linalg.lstsq(np.ones((1, 1)), np.ones(1), rcond)  # raises NumPy's errors in traces, too
     found = lstsq_op(a, b, rcond=rcond)
-    if not is_tensor(a) or rcond is None or is_tiny(rcond) or has_full_rank(a, found[2]):
+    if not is_tensor(a) or rcond is None or has_full_rank(a, found[2]):
+        return found
+    np.linalg.lstsq(np.ones((1, 1)), np.ones(1), rcond)  # raises NumPy's errors in traces, too
+    if is_tiny(rcond) or rcond >= 1:  # LAPACK's own cutoff then
         return found
     return *lstsq_op(_without_small_part(a, rcond, False), b, rcond=rcond)[:3], found[3]
 

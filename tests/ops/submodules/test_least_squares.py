@@ -40,6 +40,13 @@ def test_least_squares_with_a_cutoff_that_cuts(a, b):
     check_grads(lambda a: solve(a, b)[0], [a], order=1)
 
 
+def test_a_cutoff_that_lapack_replaces_cuts_nothing_in_a_trace():
+    b = np.arange(3.0)
+    solve = cytape.function(lambda a: np.linalg.lstsq(a, b, rcond=1.0)[0])
+    np.testing.assert_allclose(solve(A), np.linalg.lstsq(A, b, rcond=1.0)[0], atol=1e-14)
+    check_grads(solve, [A], order=1)
+
+
 def test_a_stack_of_cutoffs():
     x = np.stack([np.diag([3.0, 1.0])] * 2)
     cutoffs = np.array([0.1, 0.5])
