@@ -68,13 +68,19 @@ gammaincc = elementwise(
     "ScipyGammaincc", special.gammaincc, lambda y, a, x: -gammainc_in_a(a, x),
     lambda y, a, x: -gamma_density(a, x),
     together=lambda y, *given: negative(kernels.gammainc_slopes(*given)))
+
+
+def _gammaincinv_in_a(y, a, p):
+    is_0 = y == 0
+    inner = np.where(is_0, 1, y)
+    return np.where(is_0, 0, -gammainc_in_a(a, inner) / gamma_density(a, inner))
+
+
 gammaincinv = elementwise(
-    "ScipyGammaincinv", special.gammaincinv,
-    lambda y, a, p: -gammainc_in_a(a, y) / gamma_density(a, y),
+    "ScipyGammaincinv", special.gammaincinv, _gammaincinv_in_a,
     lambda y, a, p: 1 / gamma_density(a, y))
 gammainccinv = elementwise(
-    "ScipyGammainccinv", special.gammainccinv,
-    lambda y, a, p: -gammainc_in_a(a, y) / gamma_density(a, y),
+    "ScipyGammainccinv", special.gammainccinv, _gammaincinv_in_a,
     lambda y, a, p: -1 / gamma_density(a, y))
 
 

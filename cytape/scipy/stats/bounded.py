@@ -318,10 +318,11 @@ def _argus_quantile(p, q, chi):
     is_near = (start * (1 + chi) < 1e-2) & ~is_end
 
     def near():
-        z = where(is_near, start, 1e-3)
+        z, log_goal, c = [where(is_near, x, other) for x, other in (
+            (start, 1e-3), (log_p, -14.0), (chi, 1.0))]
         for _ in range(2):
-            log_cdf = _argus_near(z, chi)
-            z = z * exp((log_p - log_cdf) * exp(log_cdf - _argus_logpdf(z, chi)) / z)
+            log_cdf = _argus_near(z, c)
+            z = z * exp((log_goal - log_cdf) * exp(log_cdf - _argus_logpdf(z, c)) / z)
         return z
 
     def far():

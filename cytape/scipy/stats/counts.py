@@ -56,7 +56,7 @@ poisson = Distribution(
     stats.poisson, lambda k, mu: xlogy(k, mu) - gammaln(k + 1) - mu,
     lambda k, mu: gammaincc(k + 1, mu), lambda k, mu: gammainc(k + 1, mu),
     lambda k, mu: log_gammaincc(k + 1, mu), lambda k, mu: log_gammainc(k + 1, mu),
-    pdf=lambda k, mu: gamma_density(k + 1, mu), support=_COUNTS, inside=1,
+    pdf=lambda k, mu: gamma_density(k + 1, mu), support=_COUNTS, inside=1, probability=0,
     moments={"mean": lambda mu: mu, "var": lambda mu: mu})
 
 

@@ -84,10 +84,16 @@ def _halfgennorm_logsf(z, beta):
         lambda: log_gammaincc(1 / beta, where(is_small, 1.0, z)**beta))
 
 
+def _halfgennorm_ppf(q, beta):
+    is_end = q == 0  # with a derivative there
+    return where(is_end, q * exp(gammaln(1 + 1 / beta)), gengamma.functions["ppf"](
+        where(is_end, 0.5, q), 1 / beta, beta))
+
+
 halfgennorm = Distribution(
     stats.halfgennorm, lambda z, beta: log(beta) - gammaln(1 / beta) - z**beta, _halfgennorm_cdf,
     logcdf=lambda z, beta: gengamma.functions["logcdf"](z, 1 / beta, beta),
     logsf=_halfgennorm_logsf, sf=lambda z, beta: exp(_halfgennorm_logsf(not_far(z, beta), beta)),
     pdf=lambda z, beta: exp(log(beta) - gammaln(1 / beta) - not_far(z, beta)**beta),
-    ppf=lambda q, beta: gengamma.functions["ppf"](q, 1 / beta, beta),
+    ppf=_halfgennorm_ppf,
     isf=lambda q, beta: gengamma.functions["isf"](q, 1 / beta, beta), support=POSITIVE)
