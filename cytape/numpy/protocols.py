@@ -62,6 +62,7 @@ rooms_by_prefix.update({
     "ScipySignalUp": "cytape.ops.signals.resampling",
     "ScipySparse": "cytape.ops.sparse_matrices",
     "ScipyStats": "cytape.ops.sampling.quantile_functions",
+    "ScipyStatsSolved": "cytape.scipy.stats.solved_quantiles",
     "ScipyTail": "cytape.ops.probabilities.log_probabilities"})
 # Functions by the module that is imported at the first call or look-up of one of them.
 _MODULES = {

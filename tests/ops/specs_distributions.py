@@ -15,6 +15,7 @@ try:
     from cytape.ops.special_kernels import incomplete_integrals as kernels
     from cytape.ops.special_kernels import stirling as densities
     from cytape.ops.special_kernels import t_integrals, von_mises_sums
+    from cytape.scipy.stats import solved_quantiles
 except ImportError:
     SPECS = []
 else:
@@ -216,5 +217,9 @@ else:
         OpSpec(
             "ScipyStatsSteps", lambda *q: quantiles.steps_op(*q, name="poisson", method="ppf"),
             stats.poisson.ppf,
+            [case((3, 1), (2,))], (UNIT, POSITIVE), ("float64",), differentiable=False),
+        OpSpec(
+            "ScipyStatsSolved", lambda *q: solved_quantiles.solve_op(
+                *q, name="foldnorm", method="isf"), stats.foldnorm.isf,
             [case((3, 1), (2,))], (UNIT, POSITIVE), ("float64",), differentiable=False),
     ]

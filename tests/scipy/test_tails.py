@@ -157,7 +157,9 @@ def test_values_where_scipys_probabilities_underflow():
     (lambda a: ours.alpha.sf(1e20, a), 2.07, -1.0110199553531518e-21),
     (lambda z: ours.loggamma.sf(z, 0.0097), -715.0, -9.4868168402844389e-6),
     (lambda c: ours.loggamma.logsf(-715.0, c), 0.0097, 0.69942099866583985),
-    (ours.hypsecant.ppf, 0.5, np.pi), (lambda q: ours.dgamma.isf(q, 1.0), 0.5, -2.0),
+    (ours.hypsecant.ppf, 0.5, np.pi), (lambda q: ours.gennorm.ppf(q, 1.3), 0.5, 1.847153443111956),
+    (lambda b: ours.gennorm.ppf(0.5, b), 1.3, 0.0), (lambda a: ours.dgamma.ppf(0.5, a), 1.1, 0.0),
+    (lambda q: ours.dgamma.isf(q, 1.0), 0.5, -2.0),
     (lambda a: ours.gengamma.pdf(1.0001, a, -1594.0), 1.9, -269.05318490678066),
     (lambda a: ours.dlaplace.logpmf(0, a), 24.5, 4.5794696912911058e-11),
     (lambda c: ours.foldnorm.cdf(1e-20, c), 0.8, -4.6350648441837239e-21),
@@ -181,7 +183,10 @@ def test_values_where_scipys_probabilities_underflow():
     (lambda p: ours.binom.logcdf(3, 3, p), 1.0, 0.0),
     (lambda p: ours.binom.logsf(1, 3, p), 0.0, np.inf),
     (lambda p: ours.binom.logpmf(5, 3, p), 1.0, 0.0),
-    (lambda mu: ours.poisson.logsf(1, mu), 0.0, np.inf)])
+    (lambda mu: ours.poisson.logsf(1, mu), 0.0, np.inf),
+    (lambda mu: ours.poisson.logpmf(-1, mu), 0.0, 0.0),
+    (lambda chi: np.sum(ours.argus.ppf(np.array([1e-9, 0.5]), chi)), 3.0, 0.084913809280072),
+    (cytape.function(lambda chi: ours.argus.ppf(0.5, chi)), 5.0, 0.019887965748231633)])
 def test_tails(f, x, expected):
     np.testing.assert_allclose(cytape.grad(f)(x), expected, 1e-8)
     np.testing.assert_allclose(cytape.jvp(f, (x,), (1.0,))[1], expected, 1e-8)
@@ -225,6 +230,33 @@ def test_values_at_and_near_the_ends(method, x, expected):
 def test_small_probabilities_have_quantiles(name, shapes):
     x = getattr(ours, name).isf(cytape.constant(1e-30), *shapes)  # where SciPy's have errors
     np.testing.assert_allclose(getattr(ours, name).logsf(x, *shapes), np.log(1e-30), 1e-12)
+
+
+@each("name, method, q, shapes", [  # SciPy's are 100, 10, inf, -3.07, 3.33, 1e7, 1e13 and 0
+    ("foldnorm", "isf", 1e-20, (1.95,)), ("irwinhall", "isf", 1e-20, (10.0,)),
+    ("pearson3", "isf", 1e-17, (0.1,)), ("vonmises", "ppf", 1e-16, (40.0,)),
+    ("vonmises", "isf", 1e-17, (40.0,)), ("rel_breitwigner", "isf", 1e-16, (36.5452,)),
+    ("dpareto_lognorm", "isf", 1e-40, (3.0, 1.2, 1.5, 2.0)),
+    ("dpareto_lognorm", "ppf", 1e-40, (3.0, 1.2, 1.5, 2.0)),
+    ("ncf", "isf", 1e-30, (3.0, 2.0, 0.1)), ("ncx2", "ppf", 1e-100, (3.0, 500.0))])
+def test_quantiles_that_scipys_search_misses(name, method, q, shapes):
+    dist, log_p = getattr(ours, name), {"ppf": "logcdf", "isf": "logsf"}[method]
+    shapes = [cytape.constant(shape) for shape in shapes]
+    for quantiles in (getattr(dist, method), cytape.function(getattr(dist, method))):
+        x, slope = cytape.value_and_grad(quantiles)(cytape.constant(q), *shapes)
+        value, back = cytape.value_and_grad(getattr(dist, log_p))(x, *shapes)
+        np.testing.assert_allclose(value, np.log(q), 1e-9)
+        np.testing.assert_allclose(back * slope * q, 1, 1e-6)
+
+
+def test_quantiles_stay_scipys_where_logarithms_overflow(monkeypatch):
+    monkeypatch.setitem(ours.foldnorm.logarithms, "logsf", lambda z, c: np.nan * z)
+    assert ours.foldnorm.isf(cytape.constant(1e-20), 1.95) == stats.foldnorm.isf(1e-20, 1.95)
+
+
+def test_slopes_at_quantiles_next_to_an_end():
+    np.testing.assert_allclose(cytape.grad(ours.vonmises.isf)(1e-18, 0.0), -2 * np.pi, 1e-12)
+    assert cytape.grad(ours.vonmises.ppf, 1)(0.0, 40.0) == 0
 
 
 @each("name, shapes, ends", [

@@ -370,14 +370,16 @@ def _noncentral(
     functions = {
         "logpdf": by_degrees(logpdf, mixtures[0]), "pdf": by_degrees(pdf, after(mixtures[0])),
         "ppf": by_degrees(quantile, solved("ppf", "logcdf", 1)), "isf": solved("isf", "logsf", -1)}
+    logarithms = complementary(*mixtures[1:])
     for (name, usual), (_, rest), mixture in zip(
-            probabilities, probabilities[::-1], complementary(*mixtures[1:]).values(), strict=True):
+            probabilities, probabilities[::-1], logarithms.values(), strict=True):
         functions[name] = by_degrees(usual, after(mixture))
         functions["log" + name] = by_degrees(
             lambda *z, p=usual, q=rest: log_probability(p(*z), q(*z)), mixture)
     distribution = Distribution(
         scipys, **functions, support=POSITIVE, open_ends="probabilities", fixed=tuple(range(n)),
         **options)
+    distribution.logarithms = logarithms
     return distribution
 
 

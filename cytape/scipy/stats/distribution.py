@@ -22,6 +22,7 @@ from cytape.ops.probabilities.log_probabilities import log_gammainc, log_rest
 from cytape.ops.sampling.quantile_functions import steps_op
 from cytape.ops.special import erf, gammaln, log_expit, log_ndtr, xlogy
 from cytape.ops.special.elementary_functions import log1p_over
+from cytape.scipy.stats.solved_quantiles import solve_op
 from cytape.tensor import convert_to_tensor
 
 HALF_LOG_2PI, LOG_2 = 0.5 * math.log(2 * math.pi), math.log(2)
@@ -171,8 +172,8 @@ class Distribution:
         Positions of shape parameters without derivatives: they are not recorded with the others,
         and stay known numbers.
     probability : int, optional
-        Position of a probability that may be 0 or 1. Outside of the support, where slopes of
-        logarithms may be infinite, the functions get 1/2.
+        Position of a probability that may be 0 or 1, or of a mean that may be 0. Outside of the
+        support, where slopes of logarithms may be infinite, the functions get 1/2.
 
     Examples
     --------
@@ -187,8 +188,7 @@ class Distribution:
     def __init__(
             self, scipys, logpdf, cdf=None, sf=None, logcdf=None, logsf=None, pdf=None, ppf=None,
             isf=None, support=(-np.inf, np.inf), inside=0.5, open_ends=False, valid=None,
-            moments=None, is_exact=False, fixed=(),
-            probability=None):
+            moments=None, is_exact=False, fixed=(), probability=None):
         """Make a distribution of its functions; `is_exact` if SciPy's numbers are the same."""
         self.scipys = scipys
         self.is_discrete = isinstance(scipys, stats.rv_discrete)
@@ -211,7 +211,7 @@ class Distribution:
             functions.update(ppf=ppf, isf=isf or (lambda q, *shapes: ppf(1 - q, *shapes)))
             methods.update({name: self._quantiles(name, functions[name])
                             for name in ("ppf", "isf")})
-        self.functions = functions
+        self.functions = self.logarithms = functions  # those of arrays, to search for quantiles
         moments = dict(moments or {})
         if "var" in moments:
             moments["std"] = lambda *shapes: sqrt(moments["var"](*shapes))
@@ -307,20 +307,23 @@ class Distribution:
     def _solved(self, name, function, log_density, sign):
         """Return a quantile function: the derivatives of two steps of Newton's method are its.
 
-        Two steps before improve SciPy's number. The method is that for the logarithm, which is
-        nearly linear in tails.
+        Two steps before improve the number. The method is that for the logarithm, which is nearly
+        linear in tails. Numbers that are far off, or whose steps leave the support, stay.
         """
-        def improved(z, log_q, *shapes):
-            with np.errstate(divide="ignore"):  # SciPy's number may be the end of the support
+        def improved(is_inner, z, log_q, *shapes):
+            with np.errstate(all="ignore"):  # the number may be the end of the support
                 log_p = function(z, *shapes)
-            is_end = log_p == -np.inf
-            log_p = where(is_end, 0.0, log_p)
-            excess = where(is_end, -exp(log_q), (log_p - log_q) * exp(log_p))
-            return z - sign * excess * exp(-log_density(z, *shapes))
+                fixed_p, fixed_q = stop_gradient_op(log_p), stop_gradient_op(log_q)
+                is_near = (abs(fixed_p - fixed_q) < 1) & is_inner
+                goal = where(
+                    is_near, log_q, fixed_p + (log_q - fixed_q) * exp(fixed_q - fixed_p))
+                moved = z - sign * (log_p - goal) * exp(log_p - log_density(z, *shapes))
+            low, high = self.support(*shapes)
+            return where((moved > low) & (moved < high), moved, z)
 
         def quantile(q, *shapes):
             dtype = convert_to_tensor(sum((0 * shape for shape in shapes), q)).dtype
-            known = steps_op(
+            known = solve_op(
                 *map(convert_to_tensor, (q, *shapes)), name=self.scipys.name, method=name)
             known = known.astype(dtype) if dtype.kind == "f" else known
             is_inner = (q > 0) & (q < 1)
@@ -328,7 +331,7 @@ class Distribution:
             z = where(is_inner, known, self.inside(*shapes))
             fixed = [stop_gradient_op(x) for x in (log(q), *shapes)]
             for given in (fixed, fixed, (log(q), *shapes), (log(q), *shapes)):
-                z = improved(z, *given)
+                z = improved(is_inner, z, *given)
             return where(is_inner, z, known)
 
         return quantile
