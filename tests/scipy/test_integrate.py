@@ -78,3 +78,16 @@ def test_derivatives_in_captured_tensors_are_not_lost_silently():
     with pytest.raises(TypeError, match="full_output"):
         ours.odeint(lambda y, t: -y, cytape.constant(1.0), [0.0, 1.0], full_output=True)
     assert ours.RK45 is scipys.RK45 and "odeint" in dir(ours)
+
+
+def test_results_of_one_number_fit_a_state_of_one_as_in_scipy():
+    for rhs in (lambda t, y, k: -k * y[0]), (lambda t, y, k: [-k * y]):
+        f = cytape.grad(lambda k, rhs=rhs: ours.solve_ivp(
+            rhs, (0, 1), [1.0], args=(k,), **FINE).y[0, -1])
+        np.testing.assert_allclose(f(0.7), -np.exp(-0.7), rtol=1e-8)
+
+
+def test_a_result_with_too_few_numbers_is_named():
+    with pytest.raises(ValueError, match=r"solve_ivp: .* shape \(1,\) for a state of shape \(2,\)"):
+        cytape.grad(lambda k: ours.solve_ivp(
+            lambda t, y, k: [k * y[1]], (0, 1), [1.0, 2.0], args=(k,)).y[0, -1])(1.0)

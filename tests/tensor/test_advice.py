@@ -24,6 +24,8 @@ HELPED = {
     "Polynomial": (
         lambda v: P.Polynomial([1, 2.0])(v),
         r"numpy\.polynomial\.Polynomial, .*polyval\(x, p.coef"),
+    "ndenumerate": (
+        lambda v: [y for _, y in np.ndenumerate(v)], r"numpy\.ndindex\(x\.shape\)"),
     "fit": (lambda v: P.Chebyshev.fit(V2, v, 1), r"numpy\.polynomial\.Chebyshev, .*chebvander"),
     "polyval": (
         lambda v: P.polynomial.polyval(2.0, v),
@@ -54,6 +56,12 @@ def test_advice_for_int_outside_of_an_assignment_names_no_array():
     with pytest.raises(DetachedError, match="not of the math module") as caught:
         cytape.grad(lambda x: x * int(x))(3.0)
     assert "array of integers" not in str(caught.value)
+
+
+@each("read", [lambda x: V2[x], lambda x: V2[int(x)]])
+def test_an_index_that_is_recorded_is_told_how_to_be_an_integer(read):
+    with pytest.raises(DetachedError, match=r"For an index, .*int\(tensor\.numpy\(\)\)"):
+        cytape.grad(lambda x: x * read(x))(1.0)
 
 
 def test_keys_of_bytes_have_advice():

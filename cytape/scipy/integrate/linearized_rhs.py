@@ -184,7 +184,8 @@ class RightHandSide:
         """Return a copy of the derivative of one state: the function may refill one buffer."""
         y = self.as_complex(state)
         t, y = (y, t) if self._state_first else (t, y)
-        return self.as_real(cnp.array(self.function(t, y, *self.arguments(tensors))))
+        value = cnp.array(self.function(t, y, *self.arguments(tensors)))
+        return self.as_real(value if value.ndim == 1 else cnp.ravel(value))  # as SciPy
 
     def at(self, times: Any, states: Any, tensors: list) -> Any:
         """Return the derivatives of many states, one per row."""
@@ -236,6 +237,10 @@ class Linearization:
             tape.watch([self._states, *self._moving])
             self._detached = noting_detached(tape)
             self.values = cnp.asarray(rhs.at(times, self._states, self._tensors))
+        found, expected = self.values.shape[1:], self._states.shape[1:]
+        if is_tensor(self.values) and found != expected and None not in (*found, *expected):
+            raise ValueError(f"{rhs.name}: a function returned shape {found} for a state of shape "
+                             f"{expected}")
 
     def _gradient(self, sources: list, seeds: Any) -> list:
         found: list = [None] * len(sources)

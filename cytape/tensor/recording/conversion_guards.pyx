@@ -25,6 +25,7 @@ cdef str TO_FILL = (
     "floats (an array of integers takes no tensor): simplest is `import cytape.numpy as np` in the "
     "whole file. Fill cytape.constant(array) "
     "instead of another array, such as eye(n); or write x.at[index].set(tensor).\n")
+cdef str POSITION = "For an index, which has no derivative, write int(tensor.numpy()).\n"
 cdef str NUMBER = (
     "Compute with functions of cytape.numpy, not of the math module; print with f'{tensor}'.\n")
 # Advice for conversions, by the converting function or the function of NumPy.
@@ -36,7 +37,7 @@ cdef dict ADVICE = {
     "NumPy, to store it in an array,": TO_FILL,
     "float()": NUMBER,
     "float(), to store it in an array,": TO_FILL,
-    "int()": NUMBER,
+    "int()": POSITION + NUMBER,
     "int(), to store it in an array,":
         "An array of integers takes no tensor: make it by cytape.numpy.zeros(shape).\n",
     "complex()": NUMBER,
@@ -54,6 +55,7 @@ cdef dict INSTEAD = {
     **dict.fromkeys(("normal", "uniform", "exponential", "laplace", "logistic", "gumbel"), DRAW),
     **dict.fromkeys(("choice", "permutation"),
                     "Draw positions: x[rng.permutation(len(x))], or x[rng.choice(len(x), n)].\n"),
+    "ndenumerate": "Loop over numpy.ndindex(x.shape), and read x[i].\n",
     "testing": "Compare tensor.numpy().\n",
     "arange": "Write start + step * np.arange(n), or np.linspace(start, stop, n).\n",
     "as_strided": "Call numpy.lib.stride_tricks.sliding_window_view, not as_strided.\n",
@@ -299,6 +301,8 @@ cdef str instead_of(str cause):
     library = library_call()
     if library in OF_LIBRARIES:
         return OF_LIBRARIES[library]
+    if cause == "NumPy" and user_step() in SUBSCRIPTS and numpy_call() is None:
+        return POSITION
     caller = (numpy_call() if cause == "NumPy" else None) or user_call()
     return INSTEAD.get(caller.partition(".")[0]) or ADVICE.get(cause, "")
 
