@@ -260,8 +260,12 @@ def _dict_of(x: Any) -> Mapping[str, Any]:
 
 def sample_of(array: np.ndarray) -> bytes | int:
     """Return the elements of an array, as bytes, or, of a large one, a hash of them."""
-    content = array.view(np.ndarray).tobytes("A")  # numpy.ma.masked has no bytes of its own
-    return content if len(content) <= MOST_COMPARED else hash(content)
+    array = array.view(np.ndarray)  # numpy.ma.masked has no bytes of its own
+    if array.nbytes <= MOST_COMPARED or array.dtype.hasobject:
+        return array.tobytes("A")
+    content = array.ravel("K").view(np.uint8)  # in pieces: a copy of one stays in the cache
+    return hash(tuple([hash(content[i : i + MOST_COMPARED].tobytes())
+                       for i in range(0, content.size, MOST_COMPARED)]))
 
 
 def _is_same(now: Any, before: Any) -> bool:
