@@ -301,8 +301,6 @@ cdef str instead_of(str cause):
     library = library_call()
     if library in OF_LIBRARIES:
         return OF_LIBRARIES[library]
-    if cause == "NumPy" and user_step() in SUBSCRIPTS and numpy_call() is None:
-        return POSITION
     caller = (numpy_call() if cause == "NumPy" else None) or user_call()
     return INSTEAD.get(caller.partition(".")[0]) or ADVICE.get(cause, "")
 
@@ -334,7 +332,8 @@ cdef str lost_by(tensor, str cause):
         return what + IN_A_RULE
     if scipy is not None:
         return what + instead_of_scipy(scipy).rstrip()
-    return (f"{what}{instead_of(cause)}"
+    is_index = cause == "NumPy" and user_step() in SUBSCRIPTS and numpy_call() is None
+    return (f"{what}{POSITION if is_index else instead_of(cause)}"
             "If the gradient should stop here, say tensor.numpy() or tensor.item()")
 
 
