@@ -316,6 +316,8 @@ cpdef Tensor output_of(fun, value):
     try:
         output = convert_to_tensor(value)
     except (TypeError, ValueError) as error:
+        if isinstance(value, np.ndarray) and value.size == 1:  # SciPy's array of a result
+            require_result(fun, value.item())
         raise TypeError(f"{name_of(fun)} must return arrays or tensors, got {value!r}") from error
     if not output.held.spec.trainable and output.dtype.kind not in "fciub":
         raise TypeError(f"{name_of(fun)} must return numbers, got {value!r}")

@@ -170,7 +170,7 @@ _OF_OTHER_LIBRARIES = {  # of PyTorch, but for the last three of TensorFlow, JAX
     "clamp": "write np.clip",
     "clone": "write x.copy()",
     "contiguous": "tensors need no such call",
-    "copy_": "write v.assign(x) of a variable",
+    **dict.fromkeys(("copy_", "set", "update"), "write v.assign(x) of a variable"),
     "data": "write x.numpy(), or to change a variable v.assign(value)",
     "detach": "write cytape.stop_gradient(x), or x.numpy() for an array",
     "dim": "write x.ndim",

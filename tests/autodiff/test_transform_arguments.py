@@ -165,8 +165,9 @@ def test_returning_nothing():
     def f(x):
         x * x
 
-    with pytest.raises(ValueError, match="f returned None: was the return statement forgotten"):
-        cytape.grad(f)(1.0)
+    for function in f, lambda x: np.array([f(x)]):
+        with pytest.raises(ValueError, match="returned None: was the return statement forgotten"):
+            cytape.grad(function)(1.0)
 
 
 @each("transformed, args", [

@@ -131,7 +131,7 @@ def _assignment_after_another(method: str) -> property:
         if variable is None:
             raise AttributeError(
                 f"a tensor has no {method!r}: variables have, and what an assignment to one "
-                "returns in a graph")
+                "returns in a graph. For a part of one write variable[index] = value")
 
         def assigned(value: Any) -> Tensor:
             with building_into(graph), graph.control_dependencies([tensor]):
