@@ -196,7 +196,6 @@ class Distribution:
         self.is_whole_line = (
             support == (-np.inf, np.inf) and not open_ends and not self.is_discrete)
         self.inside = inside if callable(inside) else lambda *_: inside
-        self.has_infinity = scipys is not stats.vonmises  # on a circle it is no point
         self.open_ends, self.valid, self.is_exact = open_ends, valid, is_exact
         self.fixed, self.probability = fixed, probability
         density = "pmf" if self.is_discrete else "pdf"
@@ -259,11 +258,8 @@ class Distribution:
                     self.is_exact and all(map(_is_float64, given))):
                 return numpys(x, *args, **kwds)  # which takes longer than the formulas
             scale, *shapes = self._validated(scale, shapes)
-            known = _value(x)  # unless its infinite elements are known, slopes in the scale are NaN
-            has_infinite = known is not None and self.has_infinity and np.isinf(known).any()
-            is_infinite = abs(known) == np.inf if has_infinite else False
-            z = (where(is_infinite, loc, x) - loc if has_infinite else x - loc) / scale
-            if self.is_whole_line and not has_infinite:
+            z = (x - loc) / scale
+            if self.is_whole_line:
                 return in_precision(_rescaled(function(z, *shapes), scale, name), given)
             low, high = self.support(*shapes)
             is_below, is_above = (z <= low, z >= high) if is_open else (
@@ -275,9 +271,6 @@ class Distribution:
                 else:
                     is_above = z >= high
                 z = whole
-            if has_infinite:
-                is_below = where(is_infinite, (known < 0) & (z == z), is_below)
-                is_above = where(is_infinite, (known > 0) & (z == z), is_above)
             is_outside = is_below | is_above
             known = _value(is_outside)
             are_inside = known is not None and known.ndim == 0 and not known  # as of numbers
