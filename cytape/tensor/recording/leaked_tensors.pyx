@@ -52,6 +52,7 @@ def watch_of_leaks():
     if not leaked.ids.count:
         return no_tape
     tape = new_recorder(False, False)
+    tape.follows_leaks_only = True
     begin_call(tape)
     return tape
 

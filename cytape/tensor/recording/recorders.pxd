@@ -26,6 +26,7 @@ cdef class Recorder(Tape):
     # leaks that are watched, by id, with the line of the user's program, None for none.
     cdef id_t began
     cdef readonly dict leaks
+    cdef bint follows_leaks_only  # no gradient is asked of it
     cdef bint transposes         # records a rule of reverse mode, for forward mode
     cdef set watched_results     # ids of results of its ops that were watched later, or None
     # Ids of the values that watched tensors got by writes in place, not yet processed; None for

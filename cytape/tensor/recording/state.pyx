@@ -76,7 +76,10 @@ def possible_modes() -> tuple:
     (True, False)
     """
     cdef TangentRecorder accumulator
-    cdef bint reverse = recording() is not None, forward = False
+    cdef Recorder tape
+    cdef bint reverse = False, forward = False
+    for tape in recording() or ():
+        reverse |= not tape.follows_leaks_only
     for accumulator in accumulating() or ():
         forward = True
         reverse |= accumulator.by_transposition or accumulator.rule is not None

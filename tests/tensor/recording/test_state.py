@@ -64,3 +64,10 @@ def test_recorders_outside_of_a_trace_follow_what_it_captures(x, recorder):
         cytape.function(lambda a: a * float(total))(1.0)
     recorder.pop()
     assert cytape.function(lambda a: a * float(total))(2.0) == 6.0
+
+
+def test_a_watch_of_leaks_counts_as_no_gradient():
+    kept, modes = [], []
+    cytape.jvp(lambda x: (kept.append(x * x), x * 2.0)[1], (1.0,), (1.0,))
+    cytape.jvp(lambda x: (modes.append(possible_modes()), x * 2.0)[1], (1.0,), (1.0,))
+    assert modes == [(False, True)] and kept
