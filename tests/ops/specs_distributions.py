@@ -219,7 +219,7 @@ else:
             stats.poisson.ppf,
             [case((3, 1), (2,))], (UNIT, POSITIVE), ("float64",), differentiable=False),
         OpSpec(
-            "ScipyStatsSolved", lambda *q: solved_quantiles.solve_op(
+            "ScipyStatsSolvedQuantile", lambda *q: solved_quantiles.solve_op(
                 *q, name="foldnorm", method="isf"), stats.foldnorm.isf,
             [case((3, 1), (2,))], (UNIT, POSITIVE), ("float64",), differentiable=False),
     ]

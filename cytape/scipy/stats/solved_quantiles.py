@@ -47,4 +47,4 @@ def _number(order):
     return np.copysign(abs(order).view(float), order)
 
 
-solve_op = nondifferentiable("ScipyStatsSolved", _solve)
+solve_op = nondifferentiable("ScipyStatsSolvedQuantile", _solve)
