@@ -19,7 +19,7 @@ from scipy.optimize._numdiff import approx_derivative
 import cytape
 import cytape.numpy as cnp
 from bench.timing import Effort, Program, best_seconds
-from cytape.scipy.optimize import implicit, minimize, root
+from cytape.scipy.optimize import implicit_systems, minimize, root
 from cytape.scipy.spatial.distance import cdist
 
 METRICS = ("euclidean", "sqeuclidean", "cosine", "cityblock", "chebyshev", "canberra", "braycurtis")
@@ -68,13 +68,13 @@ def of_roots(n, effort):
     def norm(a):
         return cnp.sum(root(discretised, np.zeros(n), (a,), "newton").x ** 2)
 
-    counts, factorise = [], implicit.lapack.dgetrf
+    counts, factorise = [], implicit_systems.lapack.dgetrf
 
     def counted(*args, **options):
         counts.append(1)
         return factorise(*args, **options)
 
-    implicit.lapack.dgetrf = counted
+    implicit_systems.lapack.dgetrf = counted
     try:
         steps = root(discretised, np.zeros(n), (1.0,), "newton").njev
         del counts[:]
@@ -83,7 +83,7 @@ def of_roots(n, effort):
         del counts[:]
         cytape.hessian(norm)(1.0)
     finally:
-        implicit.lapack.dgetrf = factorise
+        implicit_systems.lapack.dgetrf = factorise
     yield f"root of {n} unknowns: steps of Newton's method", steps, None, ""
     yield "factorisations for the root and its gradient", gradient, steps, ""
     yield "factorisations for the root, gradient and Hessian", len(counts), steps, ""
