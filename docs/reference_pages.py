@@ -11,6 +11,7 @@ import importlib
 import inspect
 import itertools
 import re
+import textwrap
 from pathlib import Path
 
 HOMES = ("cytape", "cytape.autodiff", "cytape.graph", "cytape.tensor", "cytape.ops")
@@ -214,7 +215,9 @@ def entry(full, listed):
         return [f".. autofunction:: {full}", ""]
     if not callable(found):
         return [f".. autodata:: {full}", "   :no-value:", ""]
-    return [f".. py:function:: {full}{signature(found)}", "", f"   {summary(found, full)}", ""]
+    _, _, example = (found.__doc__ or "").partition("\nExamples\n--------\n")
+    return [f".. py:function:: {full}{signature(found)}", "", f"   {summary(found, full)}", "",
+            *textwrap.indent(example, "   ").splitlines(), ""]
 
 
 def write(folder: Path):

@@ -1,12 +1,18 @@
 """The reference of the documentation site: each public name has one entry, with a summary."""
 
+import doctest
 import importlib
 import inspect
 import sys
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+from cytape import nn
+from cytape.ops.engine.elementwise_op import ElementwiseOp
+from tests.cases import each
 
 pytest.importorskip("scipy")
 
@@ -68,3 +74,11 @@ def test_each_entry_has_a_summary():
 def test_each_page_is_in_the_contents():
     contents = (Path(reference.__file__).parent / "reference" / "index.md").read_text().split()
     assert not [page for page in reference.PAGES if f"generated/{page}" not in contents]
+
+
+@each("name", [name for name in nn.__all__ if isinstance(getattr(nn, name), ElementwiseOp)])
+def test_activations_have_examples_that_run(name):
+    examples = doctest.DocTestParser().get_doctest(
+        getattr(nn, name).__doc__, {"np": np}, name, None, 0)
+    assert examples.examples
+    assert doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(examples).failed == 0

@@ -241,8 +241,9 @@ cdef str documentation(Op op):
 
 @lru_cache  # transforms of an op read it
 def beginning(str doc):
-    return (cleandoc(doc).partition("\n\nParameters\n")[0]
-            + "\n\nWith a tensor among the arguments the result is a tensor.")
+    text, *examples = cleandoc(doc).partition("\n\nParameters\n")[0].partition("\n\nExamples\n")
+    return "".join([
+        text, "\n\nWith a tensor among the arguments the result is a tensor.", *examples])
 
 
 cdef void release_objects(void** refs, int32_t n_refs, object keeper) noexcept:

@@ -51,7 +51,14 @@ def composed(name: str, function: Callable, *partials: Callable | None) -> Eleme
 
 
 def _relu(features):
-    """Return the maximum of each feature and 0."""
+    """Return the maximum of each feature and 0.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> cytape.nn.relu(np.array([-1.0, 2.0]))
+    array([0., 2.])
+    """
     return np.maximum(features, 0)
 
 
@@ -62,7 +69,14 @@ sigmoid = elementwise("Sigmoid", activations.sigmoid, lambda y, x: y * sigmoid(-
 
 
 def _log_sigmoid(features):
-    """Return the logarithm of `sigmoid`, without overflow."""
+    """Return the logarithm of `sigmoid`, without overflow.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> cytape.nn.log_sigmoid(np.array([0.0, -2.0])).round(4)
+    array([-0.6931, -2.1269])
+    """
     return -softplus(-features)
 
 
@@ -163,7 +177,14 @@ _selu = composed(
 
 
 def _softsign(features):
-    """Return ``features / (1 + abs(features))``."""
+    """Return ``features / (1 + abs(features))``.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> cytape.nn.softsign(np.array([1.0, -3.0]))
+    array([ 0.5 , -0.75])
+    """
     return features / (1 + np.fabs(features))  # which refuses complex numbers
 
 
@@ -171,22 +192,50 @@ softsign = composed("Softsign", _softsign, lambda y, x: 1 / square(1 + np.abs(x)
 
 
 def _relu6(features):
-    """Return the features, limited to the range from 0 to 6."""
+    """Return the features, limited to the range from 0 to 6.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> cytape.nn.relu6(np.array([-1.0, 8.0]))
+    array([0., 6.])
+    """
     return _limited(features, 0, 6)
 
 
 def _hard_tanh(features):
-    """Return the features, limited to the range from -1 to 1."""
+    """Return the features, limited to the range from -1 to 1.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> cytape.nn.hard_tanh(np.array([-3.0, 0.5]))
+    array([-1. ,  0.5])
+    """
     return _limited(features, -1, 1)
 
 
 def _hard_sigmoid(features):
-    """Return ``(features + 3) / 6``, limited to the range from 0 to 1."""
+    """Return ``(features + 3) / 6``, limited to the range from 0 to 1.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> cytape.nn.hard_sigmoid(np.array([-4.0, 0.0]))
+    array([0. , 0.5])
+    """
     return (1 / 6) * _limited(features + 3, 0, 6)
 
 
 def _hard_silu(features):
-    """Return the features times `hard_sigmoid`."""
+    """Return the features times `hard_sigmoid`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> cytape.nn.hard_silu(np.array([-1.5, 3.0]))
+    array([-0.375,  3.   ])
+    """
     return features * ((1 / 6) * _limited(features + 3, 0, 6))
 
 

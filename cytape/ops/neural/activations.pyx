@@ -253,12 +253,39 @@ cdef int enter_steps() except -1:
 
 
 enter_steps()
-sigmoid = ufunc(cytape_sigmoid, b"sigmoid", b"Return ``1 / (1 + exp(-x))``.")
-softplus = ufunc(
-    cytape_softplus, b"softplus", b"Return ``log(1 + exp(x))``, without overflow.")
-silu = ufunc(cytape_silu, b"silu", b"Return ``x * sigmoid(x)``.")
+sigmoid = ufunc(cytape_sigmoid, b"sigmoid", b"""Return ``1 / (1 + exp(-x))``.
+
+Examples
+--------
+>>> import cytape
+>>> cytape.nn.sigmoid(np.array([0.0, -1000.0]))
+array([0.5, 0. ])
+""")
+softplus = ufunc(cytape_softplus, b"softplus", b"""Return ``log(1 + exp(x))``, without overflow.
+
+Examples
+--------
+>>> import cytape
+>>> cytape.nn.softplus(np.array([1000.0, -1000.0]))
+array([1000.,    0.])
+""")
+silu = ufunc(cytape_silu, b"silu", b"""Return ``x * sigmoid(x)``.
+
+Examples
+--------
+>>> import cytape
+>>> cytape.nn.silu(np.array([0.0, 1000.0]))
+array([   0., 1000.])
+""")
 silu_slope = ufunc(cytape_silu_slope, b"silu_slope")
-mish = ufunc(cytape_mish, b"mish", b"Return ``x * tanh(softplus(x))``.")
+mish = ufunc(cytape_mish, b"mish", b"""Return ``x * tanh(softplus(x))``.
+
+Examples
+--------
+>>> import cytape
+>>> cytape.nn.mish(np.array([0.0, 1000.0]))
+array([   0., 1000.])
+""")
 mish_slope = ufunc(cytape_mish_slope, b"mish_slope")
 gelu = ufunc(cytape_gelu, b"gelu")
 gelu_slope = ufunc(cytape_gelu_slope, b"gelu_slope")
