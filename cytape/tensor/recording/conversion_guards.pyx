@@ -347,9 +347,9 @@ cdef ndarray converted(tensor, Value held, str cause):
         if recorders.entered:
             if is_of_call_elsewhere(held):
                 raise DetachedError(
-                    f"{lost_by(tensor, cause)}\nThe function that is differentiated runs in another "
-                    "thread: results of processes and other threads are constants. Compute in its "
-                    "thread")
+                    f"{lost_by(tensor, cause)}\nThe function that is differentiated runs in "
+                    "another thread: results of processes and other threads are constants. Compute "
+                    "in its thread")
             is_covered(tensor, None)
         note_in_trace(tensor, False)
     return array
