@@ -55,6 +55,7 @@ def _relu(features):
 
     Examples
     --------
+    >>> import numpy as np
     >>> import cytape
     >>> cytape.nn.relu(np.array([-1.0, 2.0]))
     array([0., 2.])
@@ -73,6 +74,7 @@ def _log_sigmoid(features):
 
     Examples
     --------
+    >>> import numpy as np
     >>> import cytape
     >>> cytape.nn.log_sigmoid(np.array([0.0, -2.0])).round(4)
     array([-0.6931, -2.1269])
@@ -181,6 +183,7 @@ def _softsign(features):
 
     Examples
     --------
+    >>> import numpy as np
     >>> import cytape
     >>> cytape.nn.softsign(np.array([1.0, -3.0]))
     array([ 0.5 , -0.75])
@@ -196,6 +199,7 @@ def _relu6(features):
 
     Examples
     --------
+    >>> import numpy as np
     >>> import cytape
     >>> cytape.nn.relu6(np.array([-1.0, 8.0]))
     array([0., 6.])
@@ -208,6 +212,7 @@ def _hard_tanh(features):
 
     Examples
     --------
+    >>> import numpy as np
     >>> import cytape
     >>> cytape.nn.hard_tanh(np.array([-3.0, 0.5]))
     array([-1. ,  0.5])
@@ -220,6 +225,7 @@ def _hard_sigmoid(features):
 
     Examples
     --------
+    >>> import numpy as np
     >>> import cytape
     >>> cytape.nn.hard_sigmoid(np.array([-4.0, 0.0]))
     array([0. , 0.5])
@@ -232,6 +238,7 @@ def _hard_silu(features):
 
     Examples
     --------
+    >>> import numpy as np
     >>> import cytape
     >>> cytape.nn.hard_silu(np.array([-1.5, 3.0]))
     array([-0.375,  3.   ])

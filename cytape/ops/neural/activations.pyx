@@ -257,6 +257,7 @@ sigmoid = ufunc(cytape_sigmoid, b"sigmoid", b"""Return ``1 / (1 + exp(-x))``.
 
 Examples
 --------
+>>> import numpy as np
 >>> import cytape
 >>> cytape.nn.sigmoid(np.array([0.0, -1000.0]))
 array([0.5, 0. ])
@@ -265,6 +266,7 @@ softplus = ufunc(cytape_softplus, b"softplus", b"""Return ``log(1 + exp(x))``, w
 
 Examples
 --------
+>>> import numpy as np
 >>> import cytape
 >>> cytape.nn.softplus(np.array([1000.0, -1000.0]))
 array([1000.,    0.])
@@ -273,6 +275,7 @@ silu = ufunc(cytape_silu, b"silu", b"""Return ``x * sigmoid(x)``.
 
 Examples
 --------
+>>> import numpy as np
 >>> import cytape
 >>> cytape.nn.silu(np.array([0.0, 1000.0]))
 array([   0., 1000.])
@@ -282,6 +285,7 @@ mish = ufunc(cytape_mish, b"mish", b"""Return ``x * tanh(softplus(x))``.
 
 Examples
 --------
+>>> import numpy as np
 >>> import cytape
 >>> cytape.nn.mish(np.array([0.0, 1000.0]))
 array([   0., 1000.])
